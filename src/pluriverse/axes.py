@@ -1,0 +1,58 @@
+"""The axes of one built solver: what its dofs, coordinates, links, geoms, actuators and environments indices mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pluriverse.indexing import EnvAxis, Envs, RowAxis, Rows
+from pluriverse.model import Model
+from pluriverse.typing import IndexLike
+
+JOINT_FREE, JOINT_BALL = 0, 1  # mjtJoint
+ROTATION_DOFS = {JOINT_FREE: 3, JOINT_BALL: 0}  # first of the three rotational dofs of a joint
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Every index argument of the solver's methods, and what follows from a dof."""
+
+    dofs: RowAxis
+    qs: RowAxis
+    links: RowAxis
+    geoms: RowAxis
+    actuators: RowAxis
+    envs: EnvAxis
+    q_of_dof: np.ndarray  # (nv,) the qpos row of a translational or 1-dof joint's dof; a rotational dof's is meaningless
+    is_scalar: np.ndarray  # (nv,) bool: the dof of a hinge or slide
+    is_rotation: np.ndarray  # (nv,) bool: a rotational dof of a free or ball joint
+
+    @classmethod
+    def of(cls, model: Model, n_envs: int, device: torch.device) -> Axes:
+        def rows(first: int, stop: int, argument: str, kind: str) -> RowAxis:
+            owner = f"the solver ({stop - first} {kind})"
+            return RowAxis(np.arange(first, stop), device, argument=argument, owner=owner)
+
+        kind = model.jnt_type[model.dof_jntid]
+        within = np.arange(model.nv) - model.jnt_dofadr[model.dof_jntid]
+        return cls(
+            dofs=rows(0, model.nv, "dofs_idx", "dofs"),
+            qs=rows(0, model.nq, "qs_idx", "coordinates"),
+            links=rows(1, model.nbody, "links_idx", "links"),  # link i is body i + 1: the world is no link
+            geoms=rows(0, model.ngeom, "geoms_idx", "geoms"),
+            actuators=rows(0, model.nu, "actuators_idx", "actuators"),
+            envs=EnvAxis(n_envs, device),
+            q_of_dof=model.jnt_qposadr[model.dof_jntid] + within,
+            is_scalar=kind > JOINT_BALL,
+            is_rotation=(kind == JOINT_BALL) | ((kind == JOINT_FREE) & (within >= ROTATION_DOFS[JOINT_FREE])),
+        )
+
+    def to_get(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
+        """Dofs and environments that a getter reads."""
+        return self.dofs.select(dofs_idx), self.envs.select(envs_idx)
+
+    def to_set(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
+        """Dofs and environments that a setter writes; an index named twice is an error."""
+        return self.dofs.select(dofs_idx).unique(), self.envs.select(envs_idx)

@@ -1,0 +1,207 @@
+"""How values spread over chosen rows and environments, and how tensors are read and written there.
+
+A state tensor has shape (rows, ..., environments): the storage layout. Users' values are ([n_envs,] rows, ...).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from pluriverse.errors import GenesisException
+from pluriverse.indexing import FAULT_COUNT, Envs, Rows, to_device
+
+
+def part(source: torch.Tensor, rows: Rows, envs: Envs) -> torch.Tensor:
+    """The chosen part of `source` in storage layout (count, ..., environments); a view where slices allow it.
+
+    A mask on the device chooses all environments here, because only the device knows how many it holds.
+    """
+    where = envs.where if envs.mask is None else slice(0, envs.total)
+    return source[rows.where][..., where]
+
+
+def put(target: torch.Tensor, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
+    """The counterpart of `part`: sets that part of `target` to a number or to (count, ..., environments) values."""
+    where = envs.where if envs.mask is None else slice(0, envs.total)
+    if isinstance(rows.where, slice):
+        target[rows.where][..., where] = value
+    elif isinstance(where, slice):
+        target[..., where][rows.where] = value
+    else:  # two index tensors: bring their axes together
+        if isinstance(value, torch.Tensor) and value.ndim > 1:
+            value = value.movedim(-1, 1)
+        target.movedim(-1, 1)[rows.where[:, None], where] = value
+
+
+def read(source: torch.Tensor, rows: Rows, envs: Envs) -> torch.Tensor:
+    """A fresh tensor ([n_envs,] count, ...) of the chosen part of `source`.
+
+    With a mask on the device the result's size depends on the mask, so this waits for the device.
+    """
+    chosen = part(source, rows, envs)
+    if envs.mask is not None:
+        chosen = chosen[..., envs.mask]
+    chosen = chosen.movedim(-1, 0) if envs.batched else chosen[..., 0]
+    # Not contiguous(): of a single row or environment that would be a view, which the next step changes.
+    return chosen.clone(memory_format=torch.contiguous_format)
+
+
+def write(target: torch.Tensor, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
+    """Sets the chosen part of `target` to a number or to what `spread` returned."""
+    if isinstance(value, torch.Tensor):
+        value = value.movedim(0, -1)
+    if envs.mask is not None:
+        value = torch.where(envs.mask, value, part(target, rows, envs))
+    put(target, rows, envs, value)
+
+
+def copy_envs(target: torch.Tensor, source: torch.Tensor, envs: Envs) -> None:
+    """Copies the chosen environments of `source` (rows, ..., environments) to the same places of `target`."""
+    if envs.is_all:
+        target.copy_(source)  # the padding too
+    elif envs.mask is not None:
+        inside = target[..., : envs.total]
+        torch.where(envs.mask, source[..., : envs.total], inside, out=inside)
+    else:
+        target[..., envs.where] = source[..., envs.where]
+
+
+def fill_envs(target: torch.Tensor, envs: Envs, value: float) -> None:
+    """Sets the chosen environments of `target` (rows, ..., environments) to one number."""
+    if envs.is_all:
+        target.fill_(value)
+    elif envs.mask is not None:
+        target[..., : envs.total].masked_fill_(envs.mask, value)
+    elif isinstance(envs.where, slice):
+        target[..., envs.where].fill_(value)
+    else:
+        target.index_fill_(-1, envs.where, value)
+
+
+def column(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    """(rows, ...) numbers of the model as (rows, ..., 1), in `like`'s dtype and on its device: to fill every environment."""
+    return torch.tensor(values, dtype=like.dtype, device=like.device)[..., None]
+
+
+def spread(
+    value: Any,
+    envs: Envs,
+    count: int,
+    trailing: tuple[int, ...] = (),
+    *,
+    name: str,
+    like: torch.Tensor,
+    allow_inf: bool = False,
+) -> torch.Tensor:
+    """`value` as a tensor that broadcasts to (environments, count, *trailing), in `like`'s dtype and on its device.
+
+    Accepted are a scalar, (count,), (1, count) and (n_envs, count), each followed by `trailing`, and one more: a value
+    with a single leading axis that does not fit `count` but has one entry for each chosen environment. Under a boolean
+    mask of environments (n_envs, count) has a row for each environment of the scene, of which the masked ones are used;
+    fewer rows are the packed ones of the True entries.
+
+    NaN (and infinity, unless allowed) in host values is an error that says where. Values in a CUDA tensor are not
+    looked at, because that would wait for the device: a NaN there shows in the environment's status at the next step.
+    """
+    tensor = _as_tensor(value, name, like, allow_inf)
+    core = len(trailing)
+    if core and tensor.ndim and tuple(tensor.shape[-core:]) != trailing:
+        raise _shape_error(name, tensor, envs, count, trailing)
+    leading = tuple(tensor.shape[: tensor.ndim - core])
+    if tensor.ndim < core or (core and not tensor.ndim):
+        raise _shape_error(name, tensor, envs, count, trailing)
+    if len(leading) == 0:
+        return tensor[None, None]
+    if len(leading) == 1 and leading[0] in (1, count):
+        return tensor[None]
+    if len(leading) == 1 and _fits_envs(leading[0], envs, packed=False):
+        return _by_env(tensor[:, None], envs)
+    if len(leading) == 2 and leading[1] in (1, count) and _fits_envs(leading[0], envs, packed=True):
+        return _by_env(tensor, envs)
+    raise _shape_error(name, tensor, envs, count, trailing)
+
+
+def _fits_envs(rows: int, envs: Envs, *, packed: bool) -> bool:
+    if rows == 1 or rows == envs.count or (envs.from_mask and rows == envs.total):
+        return True
+    return packed and envs.mask is not None and rows < envs.total
+
+
+def _by_env(tensor: torch.Tensor, envs: Envs) -> torch.Tensor:
+    """One row for each environment that `write` will touch; under a device mask, one for each of the scene."""
+    rows = tensor.shape[0]
+    if not envs.from_mask or rows == 1:
+        return tensor
+    if envs.mask is None:  # a mask that the host resolved
+        return tensor if rows == envs.count else tensor[envs.where]
+    if rows == envs.total:
+        return tensor
+    position = envs.mask.cumsum(0) - 1
+    if envs.faults is not None:
+        envs.faults[FAULT_COUNT].logical_or_(position[-1] != rows - 1)
+    return tensor[position.clamp_(0, rows - 1)]
+
+
+def _as_tensor(value: Any, name: str, like: torch.Tensor, allow_inf: bool) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        if value.dtype == torch.bool or value.dtype.is_complex:
+            raise _dtype_error(name, value.dtype)
+        value = value.detach()
+        if value.device.type == "cpu" and value.is_floating_point():
+            bad = ~value.isfinite() if not allow_inf else value.isnan()
+            if bad.any():
+                raise _number_error(name, value.numpy(), bad.numpy(), allow_inf)
+        return to_device(value, like.device, like.dtype)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not math.isfinite(value) and (math.isnan(value) or not allow_inf):
+            raise _number_error(name, np.asarray(value), np.asarray(True), allow_inf)
+        return torch.full((), value, dtype=like.dtype, device=like.device)
+    array = _as_array(value, name)
+    bad_array = np.isnan(array) if allow_inf else ~np.isfinite(array)
+    if bad_array.any():
+        raise _number_error(name, array, bad_array, allow_inf)
+    return to_device(torch.from_numpy(array), like.device, like.dtype)
+
+
+def _as_array(value: Any, name: str) -> np.ndarray:
+    """A fresh float64 copy, so that the caller's array may change while the copy to the device is under way."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise GenesisException(
+            f"{name}: {type(value).__name__} does not form a rectangular array of numbers ({error}). "
+            "Give a number, nested lists, a numpy array or a torch tensor."
+        ) from error
+    if array.dtype.kind not in "iuf":
+        raise _dtype_error(name, array.dtype)
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def _dtype_error(name: str, dtype: Any) -> GenesisException:
+    return GenesisException(f"{name}: holds {dtype}; allowed are integers and floating-point numbers.")
+
+
+def _number_error(name: str, values: np.ndarray, bad: np.ndarray, allow_inf: bool) -> GenesisException:
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = f"{name}[{', '.join(map(str, where))}]" if where else name
+    allowed = "numbers or infinities" if allow_inf else "finite numbers"
+    return GenesisException(f"{place} is {values[where]}; allowed are {allowed}. Nothing was set.")
+
+
+def _shape_error(
+    name: str, tensor: torch.Tensor, envs: Envs, count: int, trailing: tuple[int, ...]
+) -> GenesisException:
+    shapes: list[tuple[int, ...]] = [trailing, (count, *trailing), (1, count, *trailing)]
+    if envs.batched:
+        shapes += [(envs.count, count, *trailing), (envs.count, *trailing)]
+    if envs.from_mask:
+        shapes.append((envs.total, count, *trailing))
+    allowed = ", ".join(str(shape) for shape in dict.fromkeys(shapes))
+    over = f"{envs.count} of {envs.total} environments" if envs.batched else "a scene without an environment axis"
+    return GenesisException(
+        f"{name}: shape {tuple(tensor.shape)} does not fit {count} chosen indices and {over}. Allowed: {allowed}."
+    )

@@ -1,0 +1,1 @@
+"""MuJoCo's soft constraints: rows, and the primal Newton solver that finds the acceleration they leave."""

@@ -1,0 +1,180 @@
+"""The primal Newton solver: the acceleration that minimises MuJoCo's convex cost.
+
+cost(a) = 1/2 (a - a_smooth)' M (a - a_smooth) + sum over rows of D/2 min(J a - reference, 0)^2.
+
+One iteration solves for the minimiser a* of the cost with the present set of active rows. If no row changes sign between a and
+a*, a* is the exact minimum. Else an exact line search along v = a* - a, where only the rows that change matter:
+phi'(t) = h (t - 1) + sum over those rows of +-D j (x + t j), with h = v' H v a sum of squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pluriverse.dynamics.inertia import kinetic_energy_twice
+from pluriverse.dynamics.kinematics import Pose, body_motions
+from pluriverse.dynamics.spatial import Vector, add, cross, dot, sub
+from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.trace.functions import absolute, logical_not, maximum, select
+
+from .contacts import Contacts
+from .rows import JointRows
+
+FAR = 1e30
+
+
+@dataclass(frozen=True)
+class NewtonOptions:
+    """Limits of the solver, with MuJoCo's names; `scale` is 1 / (meaninertia max(1, nv))."""
+
+    iterations: int
+    ls_iterations: int
+    tolerance: float
+    ls_tolerance: float
+    scale: float
+
+
+@dataclass(eq=False)
+class Problem:
+    """What the solver minimises: inertia, rows, contacts, and how to solve with the present active set."""
+
+    tree: Tree
+    poses: dict[Node, Pose]
+    inertias: dict[Node, Vector]
+    diagonal: dict[int, Any]  # what is added to the mass matrix's diagonal: armature
+    joint_rows: JointRows
+    contacts: Contacts
+    solve: Callable[[dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]]  # active set at a -> a*, its body motions
+
+
+def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> Any:
+    """Moves `qacc` (variables by dof, holding the start) to the minimum. Returns whether the iterations ran out."""
+    run, contacts = problem.tree.run, problem.contacts
+    running = run.variable(True)
+    for _ in run.repeat(options.iterations, running):
+        now = {d: variable.value for d, variable in qacc.items()}
+        target, motions = problem.solve(now)
+        changed = _rows_change(problem, now, target)
+        changed = run.lane_any(_contacts_change(problem, motions) | changed)
+        step, finished = run.variable(1.0), run.variable(True)
+        for _ in run.when(changed):
+            step.value, finished.value = _line_search(problem, now, target, options)
+        t = step.value
+        for d, variable in qacc.items():
+            variable.value = select((t < 1.0) | (t > 1.0), now[d] + t * (target[d] - now[d]), target[d])
+        for _ in run.when(changed if contacts.capacity else False):
+            for k in run.each(contacts.records):
+                x, y = contacts.vector("now", k), contacts.vector("target", k)
+                contacts.set_vector("now", k, [a + t * (b - a) for a, b in zip(x, y, strict=True)])
+        running.value = logical_not(finished.value)
+    return running.value
+
+
+def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:
+    """Whether a row on joint coordinates changes sign between two accelerations."""
+    changed: Any = False
+    for r in problem.joint_rows.rows:
+        if not r.two_sided:
+            changed = changed | (r.residual(now) * r.residual(target) * absolute(r.weight) < 0.0)
+    return changed
+
+
+def _contacts_change(problem: Problem, motions: dict[Node, Vector]) -> Any:
+    """Notes each contact's relative acceleration at the target; whether one of its rows changes sign."""
+    run, contacts = problem.tree.run, problem.contacts
+    if not contacts.capacity:
+        return False
+    there = run.array(6 * (len(contacts.nodes) + 1), scratch=True)
+    for i, node in enumerate(contacts.nodes):
+        for m in range(6):
+            there[6 * i + m] = motions[node][m]
+    for m in range(6):
+        there[6 * len(contacts.nodes) + m] = 0.0
+    changed = run.variable(False)
+    for k in run.each(contacts.records):
+        acceleration = _point_acceleration(there, contacts.records.node[k], contacts.vector("point", k))
+        if contacts.coupled:
+            other = _point_acceleration(there, contacts.records.other[k], contacts.vector("other_point", k))
+            acceleration = sub(acceleration, other)
+        target = sub(contacts.in_frame(k, acceleration), contacts.vector("reference", k))
+        contacts.set_vector("target", k, target)
+        before, after = contacts.pyramid(k, contacts.vector("now", k)), contacts.pyramid(k, target)
+        D = contacts.records.weight[k]
+        for x, y in zip(before, after, strict=True):
+            changed.value = changed.value | (x * y * D < 0.0)
+    return changed.value
+
+
+def _point_acceleration(motions: Any, node: Any, point: Vector) -> Vector:
+    """Of a body's point, from the table of body motions."""
+    motion = [motions[node * 6 + m] for m in range(6)]
+    return add(motion[3:], cross(motion[:3], point))
+
+
+def _line_search(problem: Problem, now: dict[int, Any], target: dict[int, Any], options: NewtonOptions) -> tuple[Any, Any]:
+    """The minimum along the step, and whether the solver may stop there by its tolerance."""
+    tree, run, contacts = problem.tree, problem.tree.run, problem.contacts
+    v = {d: target[d] - now[d] for d in now}
+    motions = body_motions(tree, problem.poses, _by_dof(tree, v))
+    h = run.variable(0.0)
+    one_sided = sum(not r.two_sided for r in problem.joint_rows.rows)
+    changing = run.records("changing", {"x": "float", "j": "float", "D": "float"}, one_sided + 4 * contacts.capacity)
+
+    def consider(x: Any, y: Any, D: Any, share: float) -> None:
+        j = y - x
+        h.value = h.value + select(x < 0.0, D * share * (j * j), 0.0)
+        for _ in run.when((x * j < 0.0) & (x * y < 0.0) & (absolute(D) > 0.0)):
+            changing.append(x=x, j=j, D=select(x < 0.0, -D, D) * share)
+
+    for r in problem.joint_rows.rows:
+        share = 1.0 / run.lanes if r.shared else 1.0
+        if r.two_sided:
+            j = dot(r.coefficients, [v[d] for d in r.dofs])
+            h.value = h.value + r.weight * share * (j * j)
+        else:
+            consider(r.residual(now), r.residual(target), r.weight, share)
+    shares = run.table([1.0 / run.lanes if node.trunk else 1.0 for node in contacts.nodes] or [1.0])
+    for k in run.each(contacts.records) if contacts.capacity else ():
+        share = shares[contacts.records.node[k]] if run.lanes > 1 else 1.0
+        x, y = (contacts.pyramid(k, contacts.vector(name, k)) for name in ("now", "target"))
+        for a, b in zip(x, y, strict=True):
+            consider(a, b, contacts.records.weight[k], share)
+    energy = kinetic_energy_twice(tree, problem.inertias, motions, v, problem.diagonal)
+    curvature = energy + run.lane_sum(h.value)
+    return _minimum_along(run, changing, curvature, options)
+
+
+def _by_dof(tree: Tree, values: dict[int, Any]) -> list[Any]:
+    return [values.get(d) for d in range(tree.model.nv)]
+
+
+def _minimum_along(run: Any, changing: Any, h: Any, options: NewtonOptions) -> tuple[Any, Any]:
+    """Newton's method on phi', which is piecewise linear, kept inside a shrinking bracket."""
+    t, low, high, gain = run.variable(1.0), run.variable(0.0), run.variable(FAR), run.variable(0.0)
+    searching = run.variable(True)
+    for _ in run.repeat(options.ls_iterations, searching):
+        here = t.value
+        slope, bend, cost = run.variable(0.0), run.variable(0.0), run.variable(0.0)
+        for k in run.each(changing):
+            x, j = changing.x[k], changing.j[k]
+            at = x + here * j
+            D = select(at * x < 0.0, changing.D[k], 0.0)
+            slope.value = slope.value + D * j * at
+            bend.value = bend.value + D * j * j
+            cost.value = cost.value + 0.5 * D * (at * at)
+        derivative = run.lane_sum(slope.value) + h * (here - 1.0)
+        curvature = maximum(run.lane_sum(bend.value) + h, 1e-6 * h)
+        gain.value = run.lane_sum(cost.value) + h * here * (0.5 * here - 1.0)
+        converged = absolute(derivative) <= options.ls_tolerance * h
+        low.value = select(derivative < 0.0, here, low.value)
+        high.value = select(derivative > 0.0, here, high.value)
+        newton = here - derivative / curvature
+        inside = (newton > low.value) & (newton < high.value)
+        t.value = select(converged, here, select(inside, newton, 0.5 * (low.value + high.value)))
+        searching.value = logical_not(converged)
+    small = options.scale * absolute(gain.value) < options.tolerance
+    return t.value, small | (0.5 * options.scale * h < options.tolerance)
+
+

@@ -1,0 +1,198 @@
+"""Solving (M + J'DJ) a = f by one articulated-body sweep, O(n), where the active rows keep the tree.
+
+A row on one dof adds its weight to that dof's diagonal. A contact with the world adds the 6x6 stiffness sum_r D w_r w_r' of its
+active rows w_r to its body's inertia. The sweep (Featherstone 2008, table 7.1) then factors mass and stiffness together, and
+the mass matrix, J and H = M + J'DJ are never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pluriverse.dynamics.inertia import node_dofs
+from pluriverse.dynamics.kinematics import Pose
+from pluriverse.dynamics.spatial import (
+    PLACE, ZERO6, Articulated, Vector, add, articulated, articulated_from, articulated_minus_outer, articulated_numbers,
+    articulated_shift, articulated_sum, articulated_times, cross, dot, matvec, negate, row, scale, shift_force, shift_motion,
+    skew, sub, symmetric_matrix, transpose,
+)  # fmt: skip
+from pluriverse.dynamics.tree import FREE, Node, Tree
+from pluriverse.trace.expression import is_zero
+from pluriverse.trace.functions import reciprocal, select
+
+from .contacts import Contacts
+
+Stiffen = Callable[[Node, Articulated, Vector], tuple[Articulated, Vector]]
+
+
+def articulated_sweep(
+    tree: Tree,
+    poses: dict[Node, Pose],
+    inertias: dict[Node, Vector],
+    forces: dict[Node, Vector] | None,
+    diagonal: dict[int, Any],
+    joint_forces: dict[int, Any],
+    stiffen: Stiffen | None = None,
+) -> tuple[dict[int, Any], dict[Node, Vector]]:
+    """Joint accelerations by dof and the body motions that they make.
+
+    `forces`: what each body needs besides (bias forces); `diagonal`: what is added to the mass matrix's diagonal;
+    `joint_forces` by dof; `stiffen` adds a body's contact stiffness and force.
+    """
+    factors: dict[Node, Any] = {}
+    inertia: dict[Node, Articulated] = {n: articulated(inertias[n]) for n in tree.nodes}
+    bias: dict[Node, Vector] = {n: list(forces[n]) if forces else list(ZERO6) for n in tree.nodes}
+    for node in reversed(tree.nodes):
+        if stiffen is not None:
+            inertia[node], bias[node] = stiffen(node, inertia[node], bias[node])
+        if node.joints[0].type == FREE:
+            factors[node] = _free_acceleration(node, poses[node], inertia[node], bias[node], diagonal, joint_forces)
+            continue
+        factors[node], passed, force = _eliminate(node, poses[node], inertia[node], bias[node], diagonal, joint_forces)
+        if node.parent is not None:
+            passed, force = articulated_shift(passed, poses[node].step), shift_force(force, poses[node].step)
+            if node.joins_lanes:
+                passed = articulated_from([tree.run.lane_sum(x) for x in articulated_numbers(passed)])
+                force = [tree.run.lane_sum(x) for x in force]
+            inertia[node.parent] = articulated_sum(inertia[node.parent], passed)
+            bias[node.parent] = add(bias[node.parent], force)
+    return _accelerate(tree, poses, factors)
+
+
+def _eliminate(
+    node: Node, pose: Pose, inertia: Articulated, bias: Vector, diagonal: dict, joint_forces: dict
+) -> tuple[Any, Articulated, Vector]:
+    """Eliminates a node's dofs, last first; what remains is what the parent feels."""
+    factors = []
+    for dof, S in reversed(list(zip(node_dofs(node), pose.columns, strict=True))):
+        U = articulated_times(inertia, S)
+        pivot = reciprocal(dot(S, U) + diagonal[dof])
+        gain = scale(U, pivot)
+        rate = (joint_forces[dof] - dot(S, bias)) * pivot
+        factors.append((dof, S, gain, rate))
+        inertia = articulated_minus_outer(inertia, U, gain)
+        bias = add(bias, scale(U, rate))
+    return factors[::-1], inertia, bias
+
+
+def _free_acceleration(
+    node: Node, pose: Pose, inertia: Articulated, bias: Vector, diagonal: dict, joint_forces: dict
+) -> dict[int, Any]:
+    """A free body's six accelerations: a 6x6 system, solved by L D L' from the last row up."""
+    dofs = node_dofs(node)
+    A, B, C = inertia
+    R = pose.rotation
+    turn = [diagonal[d] for d in dofs[3:]]
+    if not all(is_zero(x) for x in turn):
+        A = [A[k] + dot([R[3 * i + m] * turn[m] for m in range(3)], row(R, j)) for k, (i, j) in enumerate(PLACE_PAIRS)]
+    C = [C[k] + (diagonal[dofs[i]] if i == j else 0.0) for k, (i, j) in enumerate(PLACE_PAIRS)]
+    wrench = matvec(R, [joint_forces[d] for d in dofs[3:]]) + [joint_forces[d] for d in dofs[:3]]
+    y = sub(wrench, bias)
+    H = [[0.0] * 6 for _ in range(6)]
+    for i in range(3):
+        for j in range(3):
+            H[i][j], H[3 + i][3 + j] = A[PLACE[i, j]], C[PLACE[i, j]]
+            H[i][3 + j] = H[3 + j][i] = B[3 * i + j]
+    motion = solve_symmetric(H, y)
+    turning = matvec(transpose(R), motion[:3])
+    return dict(zip(dofs, motion[3:] + turning, strict=True)) | {"motion": motion}  # type: ignore[dict-item]
+
+
+PLACE_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def solve_symmetric(H: list[list[Any]], y: list[Any]) -> list[Any]:
+    """H x = y for a symmetric positive definite H, eliminated from the last row up; zeros cost nothing. Both are overwritten."""
+    n = len(H)
+    pivots: list[Any] = [None] * n
+    for k in reversed(range(n)):
+        pivots[k] = reciprocal(H[k][k])
+        L = [H[k][i] * pivots[k] for i in range(k)]
+        for i in range(k):
+            for j in range(i + 1):
+                H[i][j] = H[i][j] - L[i] * H[k][j]
+            y[i] = y[i] - L[i] * y[k]
+        H[k][:k] = L
+    x: list[Any] = [None] * n
+    for k in range(n):
+        x[k] = y[k] * pivots[k] - dot(H[k][:k], x[:k])
+    return x
+
+
+def _accelerate(tree: Tree, poses: dict[Node, Pose], factors: dict[Node, Any]) -> tuple[dict[int, Any], dict[Node, Vector]]:
+    """The sweep outwards: accelerations of joints and bodies, roots first."""
+    accelerations: dict[int, Any] = {}
+    motions: dict[Node, Vector] = {}
+    for node in tree.nodes:
+        if node.joints[0].type == FREE:
+            motions[node] = factors[node].pop("motion")
+            accelerations.update(factors[node])
+            continue
+        motion = shift_motion(motions[node.parent], poses[node].step) if node.parent else list(ZERO6)
+        for dof, S, gain, rate in factors[node]:
+            accelerations[dof] = rate - dot(gain, motion)
+            motion = add(motion, scale(S, accelerations[dof]))
+        motions[node] = motion
+    return accelerations, motions
+
+
+STIFFNESS_NUMBERS = 27  # an articulated inertia and a force
+
+
+def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
+    """Sums the active rows of every contact into a stiffness per body; returns what adds it to the body's inertia."""
+    run, records = tree.run, contacts.records
+    total = run.array(STIFFNESS_NUMBERS * max(1, len(contacts.nodes)), scratch=True)
+    for k in run.each(records):
+        start = records.node[k] * STIFFNESS_NUMBERS
+        for i in range(STIFFNESS_NUMBERS):
+            total[start + i] = 0.0
+    for k in run.each(records):
+        start = records.node[k] * STIFFNESS_NUMBERS
+        stiffness, force = _record_stiffness(contacts, k)
+        for i, x in enumerate(articulated_numbers(stiffness) + negate(force)):
+            total[start + i] = total[start + i] + x
+
+    def stiffen(node: Node, inertia: Articulated, bias: Vector) -> tuple[Articulated, Vector]:
+        if node not in contacts.touched:
+            return inertia, bias
+        start = contacts.nodes.index(node) * STIFFNESS_NUMBERS
+        present = articulated_numbers(inertia) + bias
+        numbers = run.choose(
+            contacts.touched[node].value, lambda: [x + total[start + i] for i, x in enumerate(present)], present
+        )
+        return articulated_from(numbers), numbers[21:]
+
+    return stiffen
+
+
+def pyramid_stiffness(contacts: Contacts, k: Any) -> tuple[list[Any], list[Any]]:
+    """Of a contact's active rows: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero) and sum_r D w_r reference_r, contact frame."""
+    D = contacts.records.weight[k]
+    mu1, mu2 = contacts.frictions(k)
+    w = [select(x < 0.0, D, 0.0) for x in contacts.pyramid(k, contacts.vector("now", k))]
+    nn, n1, n2 = w[0] + w[1] + (w[2] + w[3]), (w[0] - w[1]) * mu1, (w[2] - w[3]) * mu2
+    s1, s2 = (w[0] + w[1]) * (mu1 * mu1), (w[2] + w[3]) * (mu2 * mu2)
+    r = contacts.vector("reference", k)
+    return [nn, n1, n2, s1, s2], [nn * r[0] + n1 * r[1] + n2 * r[2], n1 * r[0] + s1 * r[1], n2 * r[0] + s2 * r[2]]
+
+
+def _record_stiffness(contacts: Contacts, k: Any) -> tuple[Articulated, Vector]:
+    """The 6x6 stiffness and force of a contact about its body's reference point."""
+    (nn, n1, n2, s1, s2), f = pyramid_stiffness(contacts, k)
+    n, t, u = contacts.frame(k)
+    point = contacts.vector("point", k)
+    # C = [n t u] [[nn n1 n2] [n1 s1 0] [n2 0 s2]] [n t u]'
+    rows = [
+        add(add(scale(n, nn), scale(t, n1)), scale(u, n2)),
+        add(scale(n, n1), scale(t, s1)),
+        add(scale(n, n2), scale(u, s2)),
+    ]
+    C = [n[i] * rows[0][j] + t[i] * rows[1][j] + u[i] * rows[2][j] for i, j in PLACE_PAIRS]
+    S = skew(point)
+    full = symmetric_matrix(C)
+    B = [dot(row(S, i), [full[3 * m + j] for m in range(3)]) for i in range(3) for j in range(3)]
+    A = [dot(row(B, i), row(S, j)) for i, j in PLACE_PAIRS]
+    push = add(add(scale(n, f[0]), scale(t, f[1])), scale(u, f[2]))
+    return (A, B, C), cross(point, push) + push

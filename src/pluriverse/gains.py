@@ -1,0 +1,121 @@
+"""Gains and force ranges of dofs, one value for each environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from pluriverse.actuators import dof_gains, dof_limits
+from pluriverse.axes import Axes
+from pluriverse.broadcasting import column, read, spread, write
+from pluriverse.errors import GenesisException
+from pluriverse.indexing import Envs, Rows
+from pluriverse.model import Model
+from pluriverse.state import State
+from pluriverse.typing import ArrayLike, IndexLike
+
+
+class Gains:
+    """Gain g and bias (b0, b1, b2) of every dof; they start as those of the dof's first actuator.
+
+    A PD controller is g = kp, b = (0, -kp, -kv). `on_change` is told which dofs and environments have new ones.
+    """
+
+    def __init__(self, model: Model, state: State, axes: Axes) -> None:
+        self._axes = axes
+        self._eps = torch.finfo(state.control.dtype).eps
+        self._limits = state.control[: model.nv, 3:]  # (nv, 2, N)
+        self._limits.copy_(column(dof_limits(model), self._limits))
+        with torch.inference_mode(False):
+            self.values = state.control.new_zeros(model.nv, 4, state.n_padded)
+        self.values.copy_(column(dof_gains(model), self.values))
+        self.on_change: Callable[[Rows, Envs], None] = lambda rows, envs: None
+
+    def set_dofs_kp(self, kp: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+        """Position gain, of running commands too. kp: ([n_envs,] n_dofs), [N/m] or [N m/rad]."""
+        rows, envs = self._axes.to_set(dofs_idx, envs_idx)
+        value = self._spread(kp, rows, envs, "kp")
+        self._set(rows, envs, {0: value, 1: 0.0, 2: -value})
+
+    def set_dofs_kv(self, kv: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+        """Velocity gain, of running commands too. kv: ([n_envs,] n_dofs), [N s/m] or [N m s/rad]."""
+        rows, envs = self._axes.to_set(dofs_idx, envs_idx)
+        self._set(rows, envs, {3: -self._spread(kv, rows, envs, "kv")})
+
+    def set_dofs_act_gain(self, act_gain: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+        """The gain g of position commands. act_gain: ([n_envs,] n_dofs)."""
+        rows, envs = self._axes.to_set(dofs_idx, envs_idx)
+        self._set(rows, envs, {0: self._spread(act_gain, rows, envs, "act_gain")})
+
+    def set_dofs_act_bias(
+        self,
+        bias0: ArrayLike,
+        bias1: ArrayLike,
+        bias2: ArrayLike,
+        dofs_idx: IndexLike = None,
+        envs_idx: IndexLike = None,
+    ) -> None:
+        """The bias b0 + b1 q + b2 v of position commands, each ([n_envs,] n_dofs)."""
+        rows, envs = self._axes.to_set(dofs_idx, envs_idx)
+        biases = enumerate((bias0, bias1, bias2))
+        self._set(rows, envs, {i + 1: self._spread(bias, rows, envs, f"bias{i}") for i, bias in biases})
+
+    def set_dofs_force_range(
+        self, lower: ArrayLike, upper: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
+        """Range to which the force of a command is clamped. lower, upper: ([n_envs,] n_dofs), may be infinite."""
+        rows, envs = self._axes.to_set(dofs_idx, envs_idx)
+        low = self._spread(lower, rows, envs, "lower", allow_inf=True)
+        high = self._spread(upper, rows, envs, "upper", allow_inf=True)
+        if low.device.type == "cpu" and bool((low > high).any()):
+            raise GenesisException("set_dofs_force_range: a lower bound lies above its upper bound. Nothing was set.")
+        write(self._limits[:, 0], rows, envs, low)
+        write(self._limits[:, 1], rows, envs, high)
+
+    def get_dofs_kp(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_dofs) position gain. An error where gain and bias are no PD controller."""
+        return self._pd(dofs_idx, envs_idx)[..., 0].clone()
+
+    def get_dofs_kv(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_dofs) velocity gain. An error where gain and bias are no PD controller."""
+        return -self._pd(dofs_idx, envs_idx)[..., 3]
+
+    def get_dofs_act_gain(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_dofs) the gain g of position commands."""
+        return read(self.values[:, 0], *self._axes.to_get(dofs_idx, envs_idx))
+
+    def get_dofs_act_bias(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> tuple[torch.Tensor, ...]:
+        """(b0, b1, b2), each ([n_envs,] n_dofs)."""
+        rows, envs = self._axes.to_get(dofs_idx, envs_idx)
+        return tuple(read(self.values[:, i], rows, envs) for i in (1, 2, 3))
+
+    def get_dofs_force_range(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> tuple[torch.Tensor, ...]:
+        """(lower, upper), each ([n_envs,] n_dofs), [N] or [N m]."""
+        rows, envs = self._axes.to_get(dofs_idx, envs_idx)
+        return read(self._limits[:, 0], rows, envs), read(self._limits[:, 1], rows, envs)
+
+    def _spread(
+        self, value: ArrayLike, rows: Rows, envs: Envs, name: str, *, allow_inf: bool = False
+    ) -> torch.Tensor:
+        return spread(value, envs, rows.count, name=name, like=self.values, allow_inf=allow_inf)
+
+    def _set(self, rows: Rows, envs: Envs, columns: dict[int, torch.Tensor | float]) -> None:
+        for i, value in columns.items():
+            write(self.values[:, i], rows, envs, value)
+        self.on_change(rows, envs)
+
+    def _pd(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
+        """([n_envs,] n_dofs, 4) gain and bias, checked to be those of a PD controller; waits for the device."""
+        rows, envs = self._axes.to_get(dofs_idx, envs_idx)
+        gains = read(self.values, rows, envs)
+        gain, constant, slope = gains[..., 0], gains[..., 1], gains[..., 2]
+        other = (gain + slope).abs() > self._eps * gain.abs().clamp(min=1.0)
+        other |= constant.abs() > self._eps
+        bad = other.reshape(-1, rows.count).any(0).nonzero().flatten().tolist()
+        if bad:
+            raise GenesisException(
+                f"The actuators of dofs {rows.indices[bad].tolist()} are no PD controllers (gain != -bias1, or bias0 != "
+                "0), so they have no kp and kv. Read get_dofs_act_gain() and get_dofs_act_bias(), or set kp and kv."
+            )
+        return gains

@@ -1,0 +1,62 @@
+"""Sliding friction of geoms: a coefficient times a ratio, each one value for each environment."""
+
+from __future__ import annotations
+
+import torch
+
+from pluriverse.axes import Axes
+from pluriverse.broadcasting import copy_envs, part, put, read, spread, write
+from pluriverse.errors import GenesisException
+from pluriverse.indexing import Envs, Rows
+from pluriverse.state import State
+from pluriverse.typing import ArrayLike, IndexLike
+
+LOWEST, HIGHEST = 1e-2, 5.0  # Genesis's range of coefficients
+
+
+class GeomFriction:
+    """Writes `state.friction`. A reset restores ratios; coefficients stay as they were set."""
+
+    def __init__(self, state: State, axes: Axes) -> None:
+        self._state, self._axes = state, axes
+        self._coefficient = state.friction.clone()
+        self._ratio = torch.ones_like(state.friction)
+
+    def copy_ratio(self) -> torch.Tensor:
+        """(ngeom, N) a copy of the ratios, for `restore_ratio`."""
+        return self._ratio.clone()
+
+    def restore_ratio(self, ratio: torch.Tensor, envs: Envs) -> None:
+        """Puts back copied ratios in the chosen environments."""
+        copy_envs(self._ratio, ratio, envs)
+        copy_envs(self._state.friction, self._coefficient * self._ratio, envs)
+
+    def set_geoms_friction(self, friction: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+        """Set friction coefficients. friction: ([n_envs,] n_geoms), 0.01 to 5. Of two geoms in contact the larger counts."""
+        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
+        value = spread(friction, envs, rows.count, name="friction", like=self._ratio)
+        if value.device.type == "cpu" and bool(((value < LOWEST) | (value > HIGHEST)).any()):
+            raise GenesisException(
+                f"friction: got {value.min().item():g} to {value.max().item():g}; a coefficient lies in [{LOWEST}, {HIGHEST}]."
+            )
+        write(self._coefficient, rows, envs, value)
+        self._update(rows, envs)
+
+    def set_geoms_friction_ratio(
+        self, friction_ratio: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
+        """Set the factors of the coefficients, 1 at first and after a reset. friction_ratio: ([n_envs,] n_geoms)."""
+        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
+        write(self._ratio, rows, envs, spread(friction_ratio, envs, rows.count, name="friction_ratio", like=self._ratio))
+        self._update(rows, envs)
+
+    def get_geoms_friction(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_geoms) coefficients, without their ratios."""
+        return read(self._coefficient, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+
+    def get_geoms_friction_ratio(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_geoms) factors of the coefficients."""
+        return read(self._ratio, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+
+    def _update(self, rows: Rows, envs: Envs) -> None:
+        put(self._state.friction, rows, envs, part(self._coefficient, rows, envs) * part(self._ratio, rows, envs))

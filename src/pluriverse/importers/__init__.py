@@ -1,0 +1,1 @@
+"""From what a user says (morphs, model files) to one compiled model."""

@@ -1,0 +1,269 @@
+"""All entities of a scene -> one MjSpec -> one compiled Model, and where each entity lies in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pluriverse import constants
+from pluriverse.collision_pairs import unsupported_pairs_text
+from pluriverse.errors import GenesisException
+from pluriverse.importers.mjcf import adopt_scene_settings, copy_options, load_mjcf, note_ignored_options, option_fields
+from pluriverse.importers.primitives import add_primitive
+from pluriverse.importers.refusals import refuse_unsupported
+from pluriverse.logging import logger
+from pluriverse.materials import Rigid
+from pluriverse.model import Model
+from pluriverse.morphs import MJCF, Morph, Primitive
+from pluriverse.options import RigidOptions, SimOptions
+from pluriverse.surfaces import Default, Surface
+
+if TYPE_CHECKING:
+    import mujoco
+
+
+@dataclass(frozen=True)
+class EntitySource:
+    """One entity as the user gave it. `label` names it in messages."""
+
+    label: str
+    morph: Morph
+    material: Rigid
+    surface: Surface
+
+
+@dataclass(frozen=True)
+class EntityLayout:
+    """Where one entity lies in the Model. Names are those of its file or morph; unnamed elements have ''.
+
+    Everything is one run of indices but the geoms: those that a file attaches to the world belong to body 0, which
+    all entities share, and stand first.
+    """
+
+    label: str
+    model_name: str  # of the file; '' for primitives
+    bodies: range  # without the world
+    joints: range
+    qpos: range
+    dofs: range
+    geoms: tuple[int, ...]
+    actuators: range
+    equalities: range
+    keyframes: range
+    body_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    geom_names: tuple[str, ...]
+    actuator_names: tuple[str, ...]
+    equality_names: tuple[str, ...]
+    keyframe_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompiledScene:
+    """The result: the model, the entities in it, and the options that hold after `use_file_options`."""
+
+    model: Model
+    mj_model: mujoco.MjModel
+    entities: tuple[EntityLayout, ...]
+    sim_options: SimOptions
+    rigid_options: RigidOptions
+
+
+def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: RigidOptions) -> CompiledScene:
+    """Merges the entities, compiles them, and refuses what cannot be simulated, all of it in one exception.
+
+    Element names of entity i get the prefix `i/` in the Model. `Model.opt` holds the merged options, its timestep
+    being that of one physics step.
+    """
+    import mujoco
+
+    spec = mujoco.MjSpec()
+    loaded = [load_mjcf(s.morph, s.material) if isinstance(s.morph, MJCF) else None for s in sources]
+    _set_options(spec.option, sim, rigid)
+    adopted = _adopt_file_options(spec.option, sources, loaded)
+    spec.option.disableflags |= _disable_bits(rigid)
+
+    counts = [_add_entity(spec, i, source, child) for i, (source, child) in enumerate(zip(sources, loaded, strict=True))]
+    try:
+        mj_model = spec.compile()
+    except ValueError as error:
+        raise GenesisException(f"MuJoCo cannot compile the scene: {error}") from error
+    refuse_unsupported(mj_model, [source.label for source in sources])
+
+    model = Model.from_mujoco(mj_model)
+    if adopted:
+        sim, rigid = _options_of(model, sim, rigid)
+    warning = unsupported_pairs_text(model, self_collision=rigid.enable_self_collision)
+    if warning and rigid.enable_collision:
+        logger.warning(warning)
+    return CompiledScene(model, mj_model, _layouts(model, sources, counts), sim, rigid)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    model_name: str
+    bodies: int
+    world_geoms: int
+    actuators: int
+    equalities: int
+    keyframes: int
+
+
+def _add_entity(spec: mujoco.MjSpec, index: int, source: EntitySource, child: mujoco.MjSpec | None) -> _Counts:
+    prefix = f"{index}/"
+    if child is None:
+        if not isinstance(source.morph, Primitive):
+            raise GenesisException(f"{source.label}: a {type(source.morph).__name__} cannot be added to a scene.")
+        add_primitive(spec, prefix, source.morph, source.material, source.surface)
+        return _Counts("", bodies=1, world_geoms=0, actuators=0, equalities=0, keyframes=0)
+    counts = _Counts(
+        child.modelname,
+        bodies=len(child.bodies) - 1,
+        world_geoms=len(child.worldbody.geoms),
+        actuators=len(child.actuators),
+        equalities=len(child.equalities),
+        keyframes=len(child.keys),
+    )
+    adopt_scene_settings(child, spec)
+    frame = spec.worldbody.add_frame(pos=source.morph.pos or (0, 0, 0), quat=source.morph.rotation)
+    spec.attach(child, prefix=prefix, frame=frame)
+    return counts
+
+
+def _set_options(option: mujoco.MjOption, sim: SimOptions, rigid: RigidOptions) -> None:
+    import mujoco
+
+    option.timestep = rigid.dt if rigid.dt is not None else sim.dt / sim.substeps
+    option.gravity = rigid.gravity if rigid.gravity is not None else sim.gravity
+    euler = rigid.integrator is constants.integrator.Euler
+    option.integrator = mujoco.mjtIntegrator.mjINT_EULER if euler else mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    option.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
+    option.iterations, option.ls_iterations = rigid.iterations, rigid.ls_iterations
+    option.ls_tolerance = rigid.ls_tolerance
+    if rigid.tolerance is not None:
+        option.tolerance = rigid.tolerance
+    if rigid.impratio is not None:
+        option.impratio = rigid.impratio
+
+
+def _adopt_file_options(
+    option: mujoco.MjOption, sources: Sequence[EntitySource], loaded: Sequence[mujoco.MjSpec | None]
+) -> bool:
+    """Takes the `<option>` of a file that asks for it, and says where those of the others differ."""
+    decides = None
+    for source, child in zip(sources, loaded, strict=True):
+        if child is None or not source.morph.use_file_options:
+            continue
+        if decides is not None and not _same_options(option, child.option):
+            raise GenesisException(
+                f"Both {decides} and {source.label} set use_file_options=True, and their <option> elements differ. "
+                "A scene has one set of options: let one file decide."
+            )
+        copy_options(child.option, option)
+        decides = source.label
+    for source, child in zip(sources, loaded, strict=True):
+        if child is not None and not source.morph.use_file_options:
+            note_ignored_options(source.label, option, child.option)
+    return decides is not None
+
+
+def _same_options(one: mujoco.MjOption, other: mujoco.MjOption) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in option_fields(one))
+
+
+def _disable_bits(rigid: RigidOptions) -> int:
+    """mjtDisableBit of what the scene switches off."""
+    import mujoco
+
+    bits = mujoco.mjtDisableBit
+    switched = (
+        (not rigid.enable_collision, bits.mjDSBL_CONTACT),
+        (not rigid.enable_joint_limit, bits.mjDSBL_LIMIT),
+        (rigid.disable_constraint, bits.mjDSBL_CONSTRAINT),
+        (rigid.enable_adjacent_collision, bits.mjDSBL_FILTERPARENT),
+    )
+    return sum(int(bit) for off, bit in switched if off)
+
+
+def _options_of(model: Model, sim: SimOptions, rigid: RigidOptions) -> tuple[SimOptions, RigidOptions]:
+    """The scene's options with the values that a file brought."""
+    import mujoco
+
+    opt, bits = model.opt, mujoco.mjtDisableBit
+    gravity = tuple(opt.gravity.tolist())
+    euler = opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
+    return (
+        sim.replaced(dt=opt.timestep * sim.substeps, gravity=gravity),
+        rigid.replaced(
+            dt=None,
+            gravity=None,
+            integrator="Euler" if euler else "implicitfast",
+            iterations=opt.iterations,
+            ls_iterations=opt.ls_iterations,
+            tolerance=opt.tolerance,
+            ls_tolerance=opt.ls_tolerance,
+            impratio=opt.impratio,
+            enable_collision=not opt.disableflags & int(bits.mjDSBL_CONTACT),
+            enable_joint_limit=not opt.disableflags & int(bits.mjDSBL_LIMIT),
+            disable_constraint=bool(opt.disableflags & int(bits.mjDSBL_CONSTRAINT)),
+            enable_adjacent_collision=bool(opt.disableflags & int(bits.mjDSBL_FILTERPARENT)),
+        ),
+    )
+
+
+def _layouts(model: Model, sources: Sequence[EntitySource], counts: Sequence[_Counts]) -> tuple[EntityLayout, ...]:
+    """Entities follow each other in every array of the model."""
+    layouts = []
+    body, world_geom, actuator, equality, keyframe = 1, 0, 0, 0, 0
+    for source, count in zip(sources, counts, strict=True):
+        bodies = range(body, body + count.bodies)
+        joints = _run(model.jnt_bodyid, bodies)
+        dofs = _run(model.dof_bodyid, bodies)
+        own_geoms = _run(model.geom_bodyid, bodies)
+        geoms = (*range(world_geom, world_geom + count.world_geoms), *own_geoms)
+        actuators = range(actuator, actuator + count.actuators)
+        equalities = range(equality, equality + count.equalities)
+        keyframes = range(keyframe, keyframe + count.keyframes)
+        layouts.append(
+            EntityLayout(
+                label=source.label,
+                model_name=count.model_name,
+                bodies=bodies,
+                joints=joints,
+                qpos=_qpos_run(model, joints),
+                dofs=dofs,
+                geoms=geoms,
+                actuators=actuators,
+                equalities=equalities,
+                keyframes=keyframes,
+                body_names=_local(model.body_names, bodies),
+                joint_names=_local(model.joint_names, joints),
+                geom_names=_local(model.geom_names, geoms),
+                actuator_names=_local(model.actuator_names, actuators),
+                equality_names=_local(model.equality_names, equalities),
+                keyframe_names=_local(model.key_names, keyframes),
+            )
+        )
+        body, world_geom, actuator = bodies.stop, world_geom + count.world_geoms, actuators.stop
+        equality, keyframe = equalities.stop, keyframes.stop
+    return tuple(layouts)
+
+
+def _run(body_of: np.ndarray, bodies: range) -> range:
+    """The run of elements whose bodies are among `bodies`; MuJoCo orders elements by body."""
+    start, stop = np.searchsorted(body_of, (bodies.start, bodies.stop))
+    return range(int(start), int(stop))
+
+
+def _qpos_run(model: Model, joints: range) -> range:
+    addresses = [*model.jnt_qposadr.tolist(), model.nq]
+    return range(addresses[joints.start], addresses[joints.stop])
+
+
+def _local(names: tuple[str, ...], indices: Sequence[int]) -> tuple[str, ...]:
+    """Names without the entity's prefix."""
+    return tuple(names[i].partition("/")[2] for i in indices)

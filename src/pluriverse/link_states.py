@@ -1,0 +1,172 @@
+"""Poses and velocities of links, computed when they are read and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from pluriverse import rotations
+from pluriverse.axes import JOINT_FREE, Axes
+from pluriverse.broadcasting import column, read, spread, write
+from pluriverse.constants import link_ref_frame
+from pluriverse.errors import GenesisException
+from pluriverse.indexing import Envs, Rows, rows_at
+from pluriverse.model import Model
+from pluriverse.state import State
+from pluriverse.typing import ArrayLike, IndexLike
+
+if TYPE_CHECKING:
+    from pluriverse.step_kernel import KinematicsKernel
+
+_POSITION, _QUATERNION, _ANGULAR, _LINEAR = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
+
+
+class LinkStates:
+    """Link frames over the bodies of the model. Whoever changes the motion sets `stale`.
+
+    make_kernel: compiles the kinematics, at the first read. on_change is told which environments a setter changed.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        axes: Axes,
+        make_kernel: Callable[[], KinematicsKernel],
+        on_change: Callable[[Envs], None],
+    ) -> None:
+        self.stale = True
+        self._model, self._state, self._axes = model, state, axes
+        self._make_kernel, self._on_change = make_kernel, on_change
+        self._kernel: KinematicsKernel | None = None
+        free = np.flatnonzero(model.jnt_type == JOINT_FREE)
+        # Rows of a free joint's position and quaternion, by the body it moves.
+        self._base_rows = {
+            int(model.jnt_bodyid[joint]): tuple(
+                rows_at(np.arange(first, stop) + model.jnt_qposadr[joint], state.qpos.device, "links_idx")
+                for first, stop in ((0, 3), (3, 7))
+            )
+            for joint in free
+        }
+        with torch.inference_mode(False):
+            self._poses = state.qpos.new_zeros(model.nbody, 13, state.n_padded)
+            self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
+        self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
+
+    def get_links_pos(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_links, 3) origins of the link frames in the world [m]."""
+        return self._read(_POSITION, links_idx, envs_idx)
+
+    def get_links_quat(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_links, 4) orientations of the link frames in the world, wxyz."""
+        return self._read(_QUATERNION, links_idx, envs_idx)
+
+    def get_links_vel(
+        self,
+        links_idx: IndexLike = None,
+        envs_idx: IndexLike = None,
+        *,
+        ref: link_ref_frame | str = link_ref_frame.link_origin,
+    ) -> torch.Tensor:
+        """([n_envs,] n_links, 3) linear velocities in world axes [m/s].
+
+        ref: the point whose velocity is meant: `gs.link_ref_frame.link_origin`, or `link_COM`, the link's centre of
+        mass. A name serves as well.
+        """
+        if _ref_frame(ref) is link_ref_frame.link_origin:
+            return self._read(_LINEAR, links_idx, envs_idx)
+        poses = self._fresh_poses()
+        arm = rotations.rotate(poses[:, _QUATERNION].movedim(1, 0), self._com.movedim(1, 0)).movedim(0, 1)
+        velocity = poses[:, _LINEAR] + torch.linalg.cross(poses[:, _ANGULAR], arm, dim=1)
+        return read(velocity, self._axes.links.select(links_idx), self._axes.envs.select(envs_idx))
+
+    def get_links_ang(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_links, 3) angular velocities in world axes [rad/s]."""
+        return self._read(_ANGULAR, links_idx, envs_idx)
+
+    def set_base_links_pos(
+        self,
+        pos: ArrayLike,
+        links_idx: IndexLike = None,
+        envs_idx: IndexLike = None,
+        *,
+        relative: bool = False,
+        skip_forward: bool = False,
+    ) -> None:
+        """Move free bodies. pos: ([n_envs,] n_links, 3), world frame [m].
+
+        links_idx: None is every link with a free joint. relative: `pos` counts from where the link starts in the
+        model. `skip_forward` has no effect: link poses are computed when they are read.
+        """
+        rows, envs = self._bases(links_idx, envs_idx)
+        value = spread(pos, envs, rows.count, (3,), name="pos", like=self._state.qpos).expand(-1, rows.count, -1)
+        for k, body in enumerate(rows.indices.tolist()):
+            target = self._base_rows[body][0]
+            start = self._rest(target)[:, 0] if relative else 0.0
+            write(self._state.qpos, target, envs, value[:, k] + start)
+        self._on_change(envs)
+
+    def set_base_links_quat(
+        self,
+        quat: ArrayLike,
+        links_idx: IndexLike = None,
+        envs_idx: IndexLike = None,
+        *,
+        relative: bool = False,
+        skip_forward: bool = False,
+    ) -> None:
+        """Turn free bodies. quat: ([n_envs,] n_links, 4), world frame, wxyz of any length but zero.
+
+        links_idx: None is every link with a free joint. relative: the link's orientation in the model comes first,
+        then `quat`. `skip_forward` has no effect: link poses are computed when they are read.
+        """
+        rows, envs = self._bases(links_idx, envs_idx)
+        value = spread(quat, envs, rows.count, (4,), name="quat", like=self._state.qpos).expand(-1, rows.count, -1)
+        length = value.norm(dim=-1, keepdim=True)
+        if length.device.type == "cpu" and bool((length == 0).any()):
+            raise GenesisException("quat: a quaternion of zeros has no direction; identity is (1, 0, 0, 0).")
+        value = value / length
+        for k, body in enumerate(rows.indices.tolist()):
+            target, turned = self._base_rows[body][1], value[:, k]
+            if relative:
+                turned = rotations.multiply(turned.movedim(-1, 0), self._rest(target)).movedim(0, -1)
+            write(self._state.qpos, target, envs, turned)
+        self._on_change(envs)
+
+    def _read(self, what: slice, links_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
+        rows, envs = self._axes.links.select(links_idx), self._axes.envs.select(envs_idx)
+        return read(self._fresh_poses()[:, what], rows, envs)
+
+    def _fresh_poses(self) -> torch.Tensor:
+        """(nbody, 13, N) of the present motion."""
+        if self._kernel is None:
+            self._kernel = self._make_kernel()
+        if self.stale:
+            self._kernel.launch(self._state, self._poses)
+            self.stale = False
+        return self._poses
+
+    def _bases(self, links_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
+        rows = self._base_links if links_idx is None else self._axes.links.select(links_idx).unique()
+        fixed = [self._model.body_names[body] for body in rows.indices.tolist() if body not in self._base_rows]
+        if fixed:
+            raise GenesisException(
+                f"Links {', '.join(fixed)} have no free joint, so their pose follows from the model. Move the base of a "
+                "free entity, or give a fixed one its place through its morph's pos and quat."
+            )
+        return rows, self._axes.envs.select(envs_idx)
+
+    def _rest(self, rows: Rows) -> torch.Tensor:
+        """(count, 1) these rows of qpos0."""
+        return column(self._model.qpos0[rows.indices], self._state.qpos)
+
+
+def _ref_frame(ref: link_ref_frame | str) -> link_ref_frame:
+    names = {"link_origin": link_ref_frame.link_origin, "link_com": link_ref_frame.link_COM}
+    chosen = names.get(ref.lower()) if isinstance(ref, str) else ref
+    if chosen not in names.values():
+        raise GenesisException(f"ref={ref!r} is not supported; allowed are link_origin and link_COM.")
+    return chosen

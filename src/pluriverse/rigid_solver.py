@@ -1,0 +1,240 @@
+"""The rigid-body solver of a built scene: owns State and kernels, steps, resets, and answers with global indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from pluriverse.axes import Axes
+from pluriverse.broadcasting import column, fill_envs, read, spread, write
+from pluriverse.commands import Commands
+from pluriverse.dof_states import DofStates
+from pluriverse.errors import GenesisException
+from pluriverse.forwarding import to_part
+from pluriverse.gains import Gains
+from pluriverse.geom_friction import GeomFriction
+from pluriverse.indexing import Envs, rows_at
+from pluriverse.link_states import LinkStates
+from pluriverse.model import Model
+from pluriverse.runtime import runtime
+from pluriverse.state import STATUS_NON_FINITE, State
+from pluriverse.states import RigidSolverState
+from pluriverse.status_monitor import PERIOD, StatusMonitor
+from pluriverse.step_kernel import KinematicsKernel, StepKernel, StepSettings
+from pluriverse.typing import ArrayLike, IndexLike
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What a reset restores, laid out as the State is."""
+
+    motion: torch.Tensor  # (nq + 2 nv, N): qpos, qvel, qacc
+    friction_ratio: torch.Tensor  # (ngeom, N)
+
+
+class RigidSolver:
+    """Reached as `scene.sim.rigid_solver` or `scene.rigid_solver` once the scene is built.
+
+    Index arguments count over the whole scene, in the order in which the entities were added: `dofs_idx`, `qs_idx`,
+    `links_idx`, `geoms_idx`, `actuators_idx`. Every kind of index works: int (keeps its axis), slice, range, list, numpy,
+    torch, boolean mask; negative ones count from the end. Values spread as `broadcasting.spread` says. Getters return
+    fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without the environment axis if n_envs=0.
+    Setters end the frozen state of the environments they touch, and the next step starts from the new state only.
+    """
+
+    def __init__(
+        self, model: Model, settings: StepSettings, n_envs: int, *, substeps: int = 1, strict: bool = False
+    ) -> None:
+        """substeps: physics steps of `settings.dt` in one `step()`. strict: raise where else a warning is logged."""
+        device, dtype = runtime.device, runtime.tc_float
+        self.model = model
+        self.n_envs = n_envs
+        self.substeps = substeps
+        self.dt = settings.dt * substeps
+        # The scene names what it finds in the model.
+        self.entities: list[Any] = []
+        self.links: list[Any] = []
+        self.joints: list[Any] = []
+        self.geoms: list[Any] = []
+
+        self._axes = Axes.of(model, n_envs, device)
+        self._state = State(model, n_envs, device, dtype)
+        self._kernel = StepKernel(model, settings, device, dtype)
+        self._gains = Gains(model, self._state, self._axes)
+        self._commands = Commands(model, self._state, self._axes, self._gains)
+        self._friction = GeomFriction(self._state, self._axes)
+        self._dofs = DofStates(model, self._state, self._axes, self._motion_changed)
+        self._links = LinkStates(
+            model, self._state, self._axes, lambda: KinematicsKernel(model, device, dtype), self._motion_changed
+        )
+        self._monitor = StatusMonitor(self._state, self._axes.envs.faults, strict=strict)
+        self._state.gravity.copy_(column(model.opt.gravity, self._state.gravity))
+        self._initial = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
+        self._steps = 0
+        self._next_look = PERIOD
+        self._first_row = rows_at(np.arange(1), device, "row")
+        self._gravity_rows = rows_at(np.arange(3), device, "row")
+        with torch.inference_mode(False):
+            self._clock_start = torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device)
+
+    # running ----------------------------------------------------------------------------------------------------------
+
+    def step(self, n_steps: int = 1) -> None:
+        """Advance every environment by n_steps control steps. Returns before the GPU has done them."""
+        self._kernel.launch(self._state, n_steps * self.substeps)
+        self._links.stale = True
+        self._steps += n_steps
+        if self._steps >= self._next_look:
+            self._next_look = self._steps + PERIOD
+            self._monitor.look()
+
+    def reset(self, state: RigidSolverState | None = None, envs_idx: IndexLike = None) -> None:
+        """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay.
+
+        state: becomes the initial state first.
+        """
+        envs = self._axes.envs.select(envs_idx)
+        if state is not None:
+            self._initial = self._snapshot_of(state)
+        self._restore(self._initial, envs)
+
+    def get_state(self, f: int | None = None) -> RigidSolverState:
+        """A copy of the present state. `f` has no effect: there is one state."""
+        envs = self._axes.envs.all_batched
+        return RigidSolverState(
+            qpos=self.get_qpos(envs_idx=envs),
+            dofs_vel=self.get_dofs_velocity(envs_idx=envs),
+            dofs_acc=self.get_dofs_acc(envs_idx=envs),
+            links_pos=self.get_links_pos(envs_idx=envs),
+            links_quat=self.get_links_quat(envs_idx=envs),
+            friction_ratio=self.get_geoms_friction_ratio(envs_idx=envs),
+            s_global=self._steps,
+        )
+
+    def set_state(self, f: int | None, state: RigidSolverState, envs_idx: IndexLike = None) -> None:
+        """Put environments into a copied state, limp and healthy. `f` has no effect."""
+        self._restore(self._snapshot_of(state), self._axes.envs.select(envs_idx))
+
+    def close(self) -> None:
+        """Free kernels and device memory; every later use is an error that says so."""
+        self._closed = True
+        for name in [name for name in self.__dict__ if name.startswith("_") and name != "_closed"]:
+            del self.__dict__[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and self.__dict__.get("_closed"):
+            raise GenesisException("The scene was closed, by gs.destroy() or scene.destroy(). Build a new one.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    # motion, commands, gains ------------------------------------------------------------------------------------------
+
+    get_qpos = to_part("_dofs", DofStates.get_qpos)
+    set_qpos = to_part("_dofs", DofStates.set_qpos)
+    get_dofs_position = to_part("_dofs", DofStates.get_dofs_position)
+    set_dofs_position = to_part("_dofs", DofStates.set_dofs_position)
+    get_dofs_velocity = to_part("_dofs", DofStates.get_dofs_velocity)
+    set_dofs_velocity = to_part("_dofs", DofStates.set_dofs_velocity)
+    zero_all_dofs_velocity = to_part("_dofs", DofStates.zero_all_dofs_velocity)
+    get_dofs_acc = to_part("_dofs", DofStates.get_dofs_acc)
+    get_dofs_limit = to_part("_dofs", DofStates.get_dofs_limit)
+    get_dofs_armature = to_part("_dofs", DofStates.get_dofs_armature)
+    get_dofs_damping = to_part("_dofs", DofStates.get_dofs_damping)
+    get_dofs_stiffness = to_part("_dofs", DofStates.get_dofs_stiffness)
+    get_dofs_frictionloss = to_part("_dofs", DofStates.get_dofs_frictionloss)
+    get_dofs_invweight = to_part("_dofs", DofStates.get_dofs_invweight)
+
+    control_dofs_position = to_part("_commands", Commands.control_dofs_position)
+    control_dofs_velocity = to_part("_commands", Commands.control_dofs_velocity)
+    control_dofs_position_velocity = to_part("_commands", Commands.control_dofs_position_velocity)
+    control_dofs_force = to_part("_commands", Commands.control_dofs_force)
+    control_actuators = to_part("_commands", Commands.control_actuators)
+    get_dofs_control_force = to_part("_commands", Commands.get_dofs_control_force)
+
+    set_dofs_kp = to_part("_gains", Gains.set_dofs_kp)
+    get_dofs_kp = to_part("_gains", Gains.get_dofs_kp)
+    set_dofs_kv = to_part("_gains", Gains.set_dofs_kv)
+    get_dofs_kv = to_part("_gains", Gains.get_dofs_kv)
+    set_dofs_act_gain = to_part("_gains", Gains.set_dofs_act_gain)
+    get_dofs_act_gain = to_part("_gains", Gains.get_dofs_act_gain)
+    set_dofs_act_bias = to_part("_gains", Gains.set_dofs_act_bias)
+    get_dofs_act_bias = to_part("_gains", Gains.get_dofs_act_bias)
+    set_dofs_force_range = to_part("_gains", Gains.set_dofs_force_range)
+    get_dofs_force_range = to_part("_gains", Gains.get_dofs_force_range)
+
+    # links and geoms --------------------------------------------------------------------------------------------------
+
+    get_links_pos = to_part("_links", LinkStates.get_links_pos)
+    get_links_quat = to_part("_links", LinkStates.get_links_quat)
+    get_links_vel = to_part("_links", LinkStates.get_links_vel)
+    get_links_ang = to_part("_links", LinkStates.get_links_ang)
+    set_base_links_pos = to_part("_links", LinkStates.set_base_links_pos)
+    set_base_links_quat = to_part("_links", LinkStates.set_base_links_quat)
+
+    get_geoms_friction = to_part("_friction", GeomFriction.get_geoms_friction)
+    set_geoms_friction = to_part("_friction", GeomFriction.set_geoms_friction)
+    get_geoms_friction_ratio = to_part("_friction", GeomFriction.get_geoms_friction_ratio)
+    set_geoms_friction_ratio = to_part("_friction", GeomFriction.set_geoms_friction_ratio)
+
+    def get_links_mass(self, links_idx: IndexLike = None) -> torch.Tensor:
+        """(n_links,) masses [kg], the same in every environment."""
+        return column(self.model.body_mass[self._axes.links.select(links_idx).indices], self._state.qpos)[:, 0]
+
+    # environments -----------------------------------------------------------------------------------------------------
+
+    def get_error_envs_mask(self) -> torch.Tensor:
+        """(max(n_envs, 1),) bool: environments that met a NaN or an infinity. They stand still until reset or set."""
+        return (self._state.status[0, : self._state.n_envs] & STATUS_NON_FINITE) != 0
+
+    def get_time(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,]) seconds since each environment's last reset."""
+        start = read(self._clock_start, self._first_row, self._axes.envs.select(envs_idx))[..., 0]
+        return ((self._steps - start).double() * self.dt).to(self._state.qpos.dtype)
+
+    @property
+    def steps(self) -> int:
+        """Control steps since the build."""
+        return self._steps
+
+    def get_gravity(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] 3) gravity, world frame [m/s^2]."""
+        return read(self._state.gravity, self._gravity_rows, self._axes.envs.select(envs_idx))
+
+    def set_gravity(self, gravity: ArrayLike, envs_idx: IndexLike = None) -> None:
+        """Set gravity. gravity: ([n_envs,] 3), world frame [m/s^2]."""
+        envs = self._axes.envs.select(envs_idx)
+        value = spread(gravity, envs, 1, (3,), name="gravity", like=self._state.gravity)
+        write(self._state.gravity, self._gravity_rows, envs, value[:, 0])
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _motion_changed(self, envs: Envs) -> None:
+        self._state.forget_past(envs)
+        self._links.stale = True
+
+    def _restore(self, snapshot: Snapshot, envs: Envs) -> None:
+        self._state.restore_motion(snapshot.motion, envs)
+        self._friction.restore_ratio(snapshot.friction_ratio, envs)
+        self._commands.reset(envs)
+        fill_envs(self._clock_start, envs, self._steps)
+        self._links.stale = True
+        if envs.is_all:
+            self._monitor.forget()
+
+    def _snapshot_of(self, state: RigidSolverState) -> Snapshot:
+        """The user's copy in the State's layout, its shapes checked."""
+        snapshot = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
+        n, model = self._axes.envs.total, self.model
+        qpos, qvel, qacc = snapshot.motion.split((model.nq, model.nv, model.nv))
+        targets = (("qpos", qpos), ("dofs_vel", qvel), ("dofs_acc", qacc), ("friction_ratio", snapshot.friction_ratio))
+        for name, target in targets:
+            source = getattr(state, name)
+            if tuple(source.shape) != (n, target.shape[0]):
+                raise GenesisException(
+                    f"state.{name} has shape {tuple(source.shape)}, this scene needs ({n}, {target.shape[0]}): the state was "
+                    "taken from another scene."
+                )
+            target[:, :n] = source.T
+        return snapshot

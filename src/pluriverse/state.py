@@ -1,0 +1,69 @@
+"""The State of a batch of environments: everything that a step reads and writes, as torch tensors."""
+
+from __future__ import annotations
+
+import torch
+
+from pluriverse.broadcasting import column, copy_envs, fill_envs
+from pluriverse.control_laws import control_laws
+from pluriverse.indexing import Envs
+from pluriverse.model import Model
+
+STATUS_NON_FINITE = 1  # the environment met a NaN or an infinity; it is frozen until it is reset
+STATUS_SOLVER_LIMIT = 2  # the constraint solver has stopped at its iteration limit
+
+_CPU_LANES = 16  # environments in one vector of a CPU kernel
+
+
+class State:
+    """Tensors of shape (rows, N), environment index fastest, allocated once: kernels and CUDA graphs hold their addresses.
+
+    N is n_envs on CUDA. On the CPU it is rounded up to a multiple of 16; the padding holds environments that nobody
+    reads. `n_envs=0` is stored as one environment.
+
+    qpos: (nq, N), [m] and [rad], a free joint as xyz + wxyz.
+    qvel: (nv, N), a free joint as linear velocity in world axes and angular velocity in body axes.
+    qacc: (nv, N), the last acceleration, from which the constraint solver starts.
+    friction: (ngeom, N), sliding friction.
+    gravity: (3, N), [m/s^2], world frame.
+    control: (n_laws, 5, N), the coefficients (c0, c1, c2, lo, hi) of `control_laws`.
+    status: (1, N) int32, the STATUS bits.
+    """
+
+    def __init__(self, model: Model, n_envs: int, device: torch.device, dtype: torch.dtype) -> None:
+        self.n_envs = max(n_envs, 1)
+        self.n_padded = self.n_envs if device.type == "cuda" else -(-self.n_envs // _CPU_LANES) * _CPU_LANES
+        # Tensors that are made under torch.inference_mode() could not be written outside it.
+        with torch.inference_mode(False):
+            # One buffer behind three names, so that a reset is one copy.
+            self.motion = torch.zeros(model.nq + 2 * model.nv, self.n_padded, dtype=dtype, device=device)
+            self.qpos, self.qvel, self.qacc = self.motion.split((model.nq, model.nv, model.nv))
+            self.friction = self.motion.new_zeros(model.ngeom, self.n_padded)
+            self.gravity = self.motion.new_zeros(3, self.n_padded)
+            self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
+            self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
+        self.qpos.copy_(column(model.qpos0, self.qpos))
+        self.friction.copy_(column(model.geom_friction[:, 0], self.friction))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory that the tensors hold."""
+        return sum(t.nbytes for t in (self.motion, self.friction, self.gravity, self.control, self.status))
+
+    def copy_motion(self) -> torch.Tensor:
+        """(nq + 2 nv, N): a copy of qpos, qvel and qacc, for `restore_motion`."""
+        return self.motion.clone()
+
+    def restore_motion(self, motion: torch.Tensor, envs: Envs) -> None:
+        """Puts the chosen environments back into a copied motion and marks them as healthy.
+
+        The warm start comes with it, so that nothing of what an environment did before, a NaN included, is left.
+        """
+        copy_envs(self.motion, motion, envs)
+        fill_envs(self.status, envs, 0)
+
+    def forget_past(self, envs: Envs) -> None:
+        """To be called when a setter has replaced a part of the motion: drops the warm start, which belonged to the
+        motion before, and unfreezes the environment."""
+        fill_envs(self.qacc, envs, 0.0)
+        fill_envs(self.status, envs, 0)

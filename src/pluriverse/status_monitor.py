@@ -1,0 +1,96 @@
+"""Tells the user about environments that went wrong, without making a step wait for the device."""
+
+from __future__ import annotations
+
+import torch
+
+from pluriverse.errors import GenesisException
+from pluriverse.logging import logger
+from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+
+PERIOD = 10  # steps between looks
+
+_SHOWN = 8  # environments that a message lists
+
+_MEANING = {
+    STATUS_NON_FINITE: "met a NaN or an infinity and stand still until they are reset; get_error_envs_mask() has them",
+    STATUS_SOLVER_LIMIT: "stopped the constraint solver at its iteration limit, so that their constraint forces are "
+    "approximate; RigidOptions(iterations=...) raises it",
+}
+
+
+class StatusMonitor:
+    """Looks at the status of all environments every `PERIOD` steps and warns once about each kind of trouble.
+
+    On CUDA the look is a copy into pinned memory that a later look reads. faults: see `EnvAxis.faults`.
+    """
+
+    def __init__(self, state: State, faults: torch.Tensor, *, strict: bool) -> None:
+        self._status = state.status[0, : state.n_envs]
+        self._faults = faults
+        self._strict = strict
+        self._reported = 0
+        self._asynchronous = state.status.device.type == "cuda"
+        self._bits = torch.tensor(list(_MEANING), dtype=torch.int32, device=state.status.device)[:, None]
+        # Whether any environment has each status bit, then the two faults.
+        self._summary = torch.zeros(len(_MEANING) + 2, dtype=torch.int32, device=state.status.device)
+        self._host = torch.zeros(len(_MEANING) + 2, dtype=torch.int32, pin_memory=self._asynchronous)
+        self._copied: torch.cuda.Event | None = None
+
+    def look(self) -> None:
+        """Report what has become known; ask for the present status. Raises for faults, and for status if strict."""
+        if self._asynchronous:
+            if torch.cuda.is_current_stream_capturing():
+                return  # a graph must not hold the host's part
+            if self._copied is not None and not self._copied.query():
+                return
+            if self._copied is not None:
+                self._report()
+            self._summarize()
+            self._copied = torch.cuda.Event()
+            self._copied.record()
+        else:
+            self._summarize()
+            self._report()
+
+    def forget(self) -> None:
+        """All environments were reset: trouble is news again."""
+        self._reported = 0
+
+    def _summarize(self) -> None:
+        self._summary[:-2] = ((self._status & self._bits) != 0).any(1)
+        self._summary[-2:] = self._faults
+        self._host.copy_(self._summary, non_blocking=True)
+
+    def _report(self) -> None:
+        *present, bad_index, bad_count = self._host.tolist()
+        if bad_index or bad_count:
+            self._faults.zero_()
+            self._copied = None
+            raise GenesisException(self._fault_text(bad_index, bad_count))
+        for bit, is_present in zip(_MEANING, present, strict=True):
+            if is_present and not self._reported & bit:
+                self._report_status(bit)
+
+    def _report_status(self, bit: int) -> None:
+        envs = torch.nonzero(self._status & bit).flatten().tolist()  # waits, once for each kind of trouble
+        if not envs:  # reset meanwhile
+            return
+        listed = ", ".join(map(str, envs[:_SHOWN])) + (", ..." if len(envs) > _SHOWN else "")
+        text = f"{len(envs)} of {len(self._status)} environments ({listed}) {_MEANING[bit]}."
+        if self._strict:
+            raise GenesisException(f"strict=True: {text}")
+        self._reported |= bit
+        logger.warning(text)
+
+    @staticmethod
+    def _fault_text(bad_index: int, bad_count: int) -> str:
+        faults = []
+        if bad_index:
+            faults.append("an envs_idx held an index out of range, and the nearest environment was used in its place")
+        if bad_count:
+            faults.append("the values for a boolean envs_idx had not as many rows as the mask has True entries")
+        return (
+            f"In an earlier call with an envs_idx on the GPU {' and '.join(faults)}. This is found late because checking at "
+            "the call would wait for the GPU; pass the index as a CPU tensor or list to find the call."
+        )

@@ -1,0 +1,210 @@
+"""One physics step: kinematics, forces, constraints, integration. This is what every kernel runs and what the reference runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pluriverse.constraints.contacts import Contacts, candidates
+from pluriverse.constraints.joint_space import JointSpace
+from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
+from pluriverse.constraints.rows import JointRows, joint_rows
+from pluriverse.constraints.sweep import articulated_sweep, contact_stiffness
+from pluriverse.dynamics.actuation import actuator_forces
+from pluriverse.dynamics.bias import bias_forces, body_forces
+from pluriverse.dynamics.inertia import body_inertias, mass_matrix
+from pluriverse.dynamics.integrate import integrate_positions
+from pluriverse.dynamics.kinematics import Pose, bias_accelerations, body_motions, forward_kinematics
+from pluriverse.dynamics.passive import passive_forces
+from pluriverse.dynamics.spatial import Vector
+from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.model import Model
+from pluriverse.trace.functions import absolute
+
+NON_FINITE, UNCONVERGED = 1, 2  # bits of an environment's status word
+FAR = 1e18  # beyond: not a state
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """How to step a model. Names are MuJoCo's; `path` is how the solver factors its system."""
+
+    dt: float  # [s]
+    integrator: str = "implicitfast"  # Euler | implicitfast | approximate_implicitfast
+    iterations: int = 50
+    ls_iterations: int = 50
+    tolerance: float = 1e-8
+    ls_tolerance: float = 0.01
+    impratio: float = 1.0
+    contacts: bool = True
+    limits: bool = True
+    equalities: bool = True
+    friction_loss: bool = True
+    actuation: bool = True
+    springs: bool = True
+    dampers: bool = True
+    gravity: bool = True
+    eulerdamp: bool = True
+    refsafe: bool = True
+    path: str = "auto"  # auto | sweep | joint_space
+
+
+@dataclass(eq=False)
+class Smooth:
+    """Everything a state determines before constraints: places, inertias, forces. Dicts by dof or by body."""
+
+    poses: dict[Node, Pose]
+    velocities: dict[Node, Vector]
+    inertias: dict[Node, Vector]
+    forces: dict[Node, Vector]  # that the bodies need at zero joint acceleration
+    passive: dict[int, Any]
+    actuation: dict[int, Any]
+    damping: dict[int, Any]  # -d force / d velocity that the integrator treats implicitly
+    armature: dict[int, Any]
+
+    def joint_forces(self) -> dict[int, Any]:
+        return {d: self.passive[d] + self.actuation[d] for d in self.passive}
+
+
+def smooth_forces(tree: Tree, qpos: list[Any], qvel: list[Any], control: Any, gravity: Vector, settings: StepSettings) -> Smooth:
+    """The smooth part of the step: no constraints yet."""
+    poses = forward_kinematics(tree, qpos)
+    velocities = body_motions(tree, poses, qvel)
+    accelerations = bias_accelerations(tree, poses, qvel, gravity)
+    inertias = body_inertias(tree, poses)
+    forces = body_forces(tree, poses, inertias, velocities, accelerations, gravity)
+    passive = passive_forces(tree, qpos, qvel, springs=settings.springs, dampers=settings.dampers)
+    approximate = settings.integrator == "approximate_implicitfast"
+    actuation, damping = actuator_forces(tree, control, qpos, qvel, always_implicit=approximate)
+    if not settings.actuation:
+        actuation, damping = dict.fromkeys(actuation, 0.0), dict.fromkeys(damping, 0.0)
+    if settings.integrator == "Euler":
+        damping = dict.fromkeys(damping, 0.0)
+    if settings.dampers and (settings.eulerdamp or settings.integrator != "Euler"):
+        for d, lanes in lane_dofs(tree).items():
+            damping[d] = damping[d] + tree.constant(tree.model.dof_damping, lanes)
+    armature = {d: tree.constant(tree.model.dof_armature, lanes) for d, lanes in lane_dofs(tree).items()}
+    if approximate:  # the solver itself works with M + dt * damping
+        armature = {d: armature[d] + damping[d] * settings.dt for d in armature}
+        damping = dict.fromkeys(damping, 0.0)
+    return Smooth(poses, velocities, inertias, forces, passive, actuation, damping, armature)
+
+
+def step(tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Any, settings: StepSettings) -> Any:
+    """Advances one step. `qacc`: variables by dof with the last acceleration, which become this step's.
+
+    `inputs`: control, friction, gravity (buffers). Returns new qpos by row, new qvel by dof, and whether the solver ran out.
+    """
+    gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
+    smooth = smooth_forces(tree, qpos, qvel, inputs.control, gravity, settings)
+    unconverged = constrained_acceleration(tree, smooth, qpos, qvel, qacc, inputs.friction, settings)
+    acceleration = {d: variable.value for d, variable in qacc.items()}
+    correction = implicit_correction(tree, smooth, acceleration, settings)
+    new_qvel = {d: qvel[d] + (a + correction[d]) * settings.dt for d, a in acceleration.items()}
+    velocities = [new_qvel.get(d) for d in range(tree.model.nv)]
+    return integrate_positions(tree, qpos, velocities, settings.dt), new_qvel, unconverged
+
+
+def constrained_acceleration(
+    tree: Tree, smooth: Smooth, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], friction: Any, settings: StepSettings
+) -> Any:
+    """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
+    rows = joint_rows(tree, qpos, qvel, settings)
+    contacts = Contacts(tree, candidates(tree) if settings.contacts else [])
+    start = [qacc[d].value if d in qacc else None for d in range(tree.model.nv)]
+    contacts.detect(smooth.poses, smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
+    solve = _joint_space if solver_path(tree.model, settings) == "joint_space" else _sweep
+    problem = Problem(
+        tree, smooth.poses, smooth.inertias, smooth.armature, rows, contacts, solve(tree, smooth, rows, contacts)
+    )
+    if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
+        target, _ = problem.solve({})
+        for d, variable in qacc.items():
+            variable.value = target[d]
+        return False
+    scale = 1.0 / (tree.model.stat_meaninertia * max(1, tree.model.nv))
+    return minimise(
+        problem,
+        qacc,
+        NewtonOptions(settings.iterations, settings.ls_iterations, settings.tolerance, settings.ls_tolerance, scale),
+    )
+
+
+def _sweep(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> Any:
+    """Solves for the active set by an articulated-body sweep."""
+    joint_forces = smooth.joint_forces()
+
+    def solve(now: dict[int, Any]) -> Any:
+        diagonal, forces = dict(smooth.armature), dict(joint_forces)
+        for r in rows.rows:
+            (d,), (sign,) = r.dofs, r.coefficients
+            D = r.active_weight(r.residual(now))
+            diagonal[d], forces[d] = diagonal[d] + D, forces[d] + D * r.reference * sign
+        for d, force in rows.constant_forces.items():
+            forces[d] = forces[d] + force
+        stiffen = contact_stiffness(tree, contacts) if contacts.capacity else None
+        return articulated_sweep(tree, smooth.poses, smooth.inertias, smooth.forces, diagonal, forces, stiffen)
+
+    return solve
+
+
+def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> Any:
+    """Solves for the active set in joint coordinates."""
+    M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
+    bias = bias_forces(tree, smooth.poses, smooth.forces)
+    forces = {d: f - bias[d] for d, f in smooth.joint_forces().items()}
+    return JointSpace(tree, smooth.poses, M, forces, rows, contacts).solve
+
+
+def implicit_correction(tree: Tree, smooth: Smooth, qacc: dict[int, Any], settings: StepSettings) -> dict[int, Any]:
+    """What damping over the step takes from the acceleration: -(M + dt B)^-1 dt B qacc (MuJoCo's implicit integrators)."""
+    extra = {d: smooth.damping[d] * settings.dt for d in qacc}
+    if all(isinstance(x, float) and x == 0.0 for x in extra.values()):
+        return dict.fromkeys(qacc, 0.0)
+    diagonal = {d: smooth.armature[d] + extra[d] for d in qacc}
+    forces = {d: -(extra[d] * qacc[d]) for d in qacc}
+    if solver_path(tree.model, settings) == "joint_space":
+        M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)
+        return JointSpace(tree, smooth.poses, M, forces, JointRows(), None).solve({})[0]
+    return articulated_sweep(tree, smooth.poses, smooth.inertias, None, diagonal, forces)[0]
+
+
+def solver_path(model: Model, settings: StepSettings) -> str:
+    """How the solver factors: by sweeps where all rows keep the tree and the model is not small, else in joint coordinates."""
+    if settings.path != "auto":
+        return settings.path
+    return "joint_space" if needs_joint_space(model, settings) or model.nv <= SMALL else "sweep"
+
+
+SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured: docs/results/solver_path.md)
+
+
+def needs_joint_space(model: Model, settings: StepSettings) -> bool:
+    """Whether some row couples limbs or bodies: a joint equality, a ball joint's limit, a contact between two moving bodies."""
+    from pluriverse.collision_pairs import contact_pairs, is_written
+
+    if settings.equalities and any(model.eq_active0):
+        return True
+    if settings.limits and any(model.jnt_limited[j] and model.jnt_type[j] == 1 for j in range(model.njnt)):
+        return True
+    weld = model.body_weldid[model.geom_bodyid]
+    return settings.contacts and any(
+        weld[p.geom1] and weld[p.geom2] for p in contact_pairs(model) if is_written(model, p)
+    )
+
+
+def lane_dofs(tree: Tree) -> dict[int, tuple[int, ...]]:
+    """Every dof that the code names (those of the first lane) with the dofs that it stands for."""
+    return {
+        joint.dofs[0] + k: joint.dof(k) for node in tree.nodes for joint in node.joints for k in range(joint.width)
+    }
+
+
+def finite(values: list[Any]) -> Any:
+    """Whether all values are finite and not absurd; NaN compares false."""
+    total: Any = 0.0
+    for x in values:
+        total = total + absolute(x)
+    return total < FAR
+
+

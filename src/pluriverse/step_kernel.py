@@ -1,0 +1,151 @@
+"""The step and the kinematics of one model as compiled kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pluriverse.body_states import BODY_STATE_ROWS, body_states
+from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
+from pluriverse.model import Model
+from pluriverse.runtime import runtime
+from pluriverse.step import NON_FINITE, UNCONVERGED, StepSettings, finite, lane_dofs, solver_path, step
+from pluriverse.trace.functions import logical_not, select
+from pluriverse.trace.kernel import Kernel, Launcher
+from pluriverse.trace.program import Program
+from pluriverse.trace.source import Target, cached_source
+
+if TYPE_CHECKING:
+    import torch
+
+    from pluriverse.state import State
+
+MOST_DUPLICATION = 1.75  # how often lanes may compute the trunk again: bodies computed on all lanes over bodies
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The buffers that a step reads."""
+
+    control: Any
+    friction: Any
+    gravity: Any
+
+
+class StepKernel:
+    """Steps a batch of environments of one model on one device."""
+
+    def __init__(self, model: Model, settings: StepSettings, device: torch.device, dtype: torch.dtype) -> None:
+        key = f"{model.fingerprint()}|{settings}|{model.jnt_actfrcrange.tobytes().hex()}"
+        lanes = lane_count(model, settings) if device.type == "cuda" else 1
+        self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
+        self._launcher: Launcher | None = None
+
+    def launch(self, state: State, n_steps: int) -> None:
+        """Advances every environment by n_steps steps, in place; asynchronous on CUDA (torch's current stream)."""
+        if self._launcher is None:
+            arrays = {name: getattr(state, name) for name in ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status")}
+            self._launcher = _bound(self._kernel, state, arrays)
+        self._launcher.launch(n_steps)
+
+
+class KinematicsKernel:
+    """Computes the pose and velocity of every body, moving or not."""
+
+    def __init__(self, model: Model, device: torch.device, dtype: torch.dtype) -> None:
+        self._kernel = _compiled("kinematics", model.fingerprint(), device, dtype, lambda: trace_kinematics(model))
+        self._launcher: Launcher | None = None
+
+    def launch(self, state: State, poses: torch.Tensor) -> None:
+        """Writes poses (nbody, 13, N): xpos, xquat (wxyz), angular velocity, linear velocity of the frame origin; world axes."""
+        if self._launcher is None:
+            self._launcher = _bound(self._kernel, state, {"qpos": state.qpos, "qvel": state.qvel, "poses": poses})
+        self._launcher.launch()
+
+
+def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
+    """The program of `n_steps` steps of one environment."""
+    run = Program(lanes)
+    qpos, qvel, qacc = (run.buffer(name) for name in ("qpos", "qvel", "qacc"))
+    inputs = Inputs(*(run.buffer(name) for name in ("control", "friction", "gravity")))
+    status = run.flag_row("status")
+    n_steps = run.count("n_steps")
+    tree = Tree(model, run)
+    q = {rows[0]: (rows, run.variable(qpos.read(_row(rows)))) for rows in lane_rows(tree)}
+    dofs = lane_dofs(tree)
+    v, a = ({d: run.variable(buffer.read(_row(lanes_))) for d, lanes_ in dofs.items()} for buffer in (qvel, qacc))
+    alive = run.variable(logical_not(status.test(NON_FINITE)))
+    exhausted = run.variable(False)
+    for _ in run.range(n_steps):
+        positions = [q[k][1].value if k in q else None for k in range(model.nq)]
+        velocities = [v[d].value if d in v else None for d in range(model.nv)]
+        accelerations = {d: run.variable(variable.value) for d, variable in a.items()}
+        new_q, new_v, unconverged = step(tree, positions, velocities, accelerations, inputs, settings)
+        healthy = logical_not(run.lane_any(logical_not(finite([*new_q.values(), *new_v.values()]))))
+        alive.value = alive.value & healthy  # an environment that is not finite stays as it was before
+        exhausted.value = exhausted.value | unconverged
+        for k, (_rows, variable) in q.items():
+            variable.value = select(alive.value, new_q[k], positions[k])
+        for d in dofs:
+            v[d].value = select(alive.value, new_v[d], velocities[d])
+            a[d].value = select(alive.value, accelerations[d].value, a[d].value)
+    for rows, variable in q.values():
+        qpos.write(rows, variable.value)
+    for d, lanes_ in dofs.items():
+        qvel.write(lanes_, v[d].value)
+        qacc.write(lanes_, a[d].value)
+    status.raise_where(logical_not(alive.value), NON_FINITE)
+    status.raise_where(exhausted.value, UNCONVERGED)
+    return run
+
+
+def trace_kinematics(model: Model) -> Program:
+    """The program of body poses and velocities of one environment."""
+    run = Program()
+    qpos, qvel, poses = (run.buffer(name) for name in ("qpos", "qvel", "poses"))
+    tree = Tree(model, run)
+    states = body_states(tree, [qpos.read(k) for k in range(model.nq)], [qvel.read(d) for d in range(model.nv)])
+    for body, numbers in enumerate(states):
+        for k, number in enumerate(numbers):
+            poses.write(BODY_STATE_ROWS * body + k, number)
+    return run
+
+
+def lane_count(model: Model, settings: StepSettings) -> int:
+    """Lanes of an environment on CUDA: as many as alike limbs fill, if the trunk is not computed again too often.
+
+    It depends on the model alone, never on the number of environments, so that results do not either.
+    """
+    if solver_path(model, settings) != "sweep" or model.nu > len({*model.actuator_trnid[:, 0]}):
+        return 1
+    merged = merge_fixed_bodies(model)
+    bodies = len(merged) - 1
+    for lanes in (4, 2):
+        if len(lane_groups(model, merged, lanes)) * lanes <= MOST_DUPLICATION * bodies:
+            return lanes
+    return 1
+
+
+def lane_rows(tree: Tree) -> list[tuple[int, ...]]:
+    """Rows of qpos by lane."""
+    widths = (7, 4, 1, 1)
+    return [tuple(q + k for q in joint.qpos) for node in tree.nodes for joint in node.joints for k in range(widths[joint.type])]
+
+
+def _row(rows: tuple[int, ...]) -> Any:
+    return rows if len(set(rows)) > 1 else rows[0]
+
+
+def _compiled(stem: str, key: str, device: torch.device, dtype: torch.dtype, trace: Callable[[], Program]) -> Kernel:
+    import torch
+
+    runtime.warp()
+    target = Target(cuda=device.type == "cuda", double=dtype == torch.float64)
+    folder = runtime.cache_dir() / "kernels"
+    return Kernel(cached_source(folder, stem, key, target, trace), target, runtime.warp_device(), folder)
+
+
+def _bound(kernel: Kernel, state: State, arrays: dict[str, torch.Tensor]) -> Launcher:
+    return kernel.bind(arrays, state.n_envs, state.n_padded, len(os.sched_getaffinity(0)))

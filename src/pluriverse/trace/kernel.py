@@ -1,0 +1,159 @@
+"""Compiling and launching printed kernels with Warp, on CUDA or on the CPU's cores."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .source import Source, Target, write_atomically
+
+BLOCK = 32  # threads of a CUDA block; larger blocks lose at a few thousand environments, where they leave multiprocessors idle
+
+TEMPLATE = '''"""Generated: the entry of kernel {name}."""
+
+import warp as wp
+
+CALL = """
+#if defined(__CUDA_ARCH__) || !defined(__CUDACC__)
+{name}::run({arguments});
+#endif
+"""
+
+
+@wp.func_native(CALL)
+def run({parameters}, thread: wp.int32): ...
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds={block}, module="unique", module_options=OPTIONS)
+def {name}({parameters}):
+    run({names}, wp.tid())
+'''
+
+
+class Kernel:
+    """A compiled kernel on one device. `bind` fixes its arguments; what it returns launches it."""
+
+    def __init__(self, source: Source, target: Target, device: str, cache: Path) -> None:
+        self.source, self.target, self.device = source, target, device
+        with _only_one_process(cache / f"{source.name}.lock"):
+            self._kernel = _load(source, target, cache)
+            import warp as wp
+
+            wp.load_module(self._kernel.module, device=device, block_dim=BLOCK if target.cuda else 1)
+
+    def bind(self, arrays: dict[str, Any], n_envs: int, stride: int, n_threads: int = 1) -> Launcher:
+        """Fixes buffers (torch tensors, (rows, stride) each) and the number of environments."""
+        return Launcher(self, arrays, n_envs, stride, n_threads)
+
+
+class Launcher:
+    """A kernel bound to its arrays; `launch(*counts)` runs it, on the CPU one shard of environments per core."""
+
+    def __init__(self, kernel: Kernel, arrays: dict[str, Any], n_envs: int, stride: int, n_threads: int) -> None:
+        import warp as wp
+
+        source, target = kernel.source, kernel.target
+        missing = {*source.buffers, *source.flags} - arrays.keys()
+        if missing:
+            raise KeyError(f"kernel {source.name} needs arrays {sorted(missing)}")
+        self._keep = [wp.from_torch(arrays[name].view(-1)) for name in (*source.buffers, *source.flags)]
+        vectors = -(-n_envs // source.envs_per_thread)
+        shards = 1 if target.cuda else max(1, min(n_threads, vectors))
+        self._launches = []
+        for shard in range(shards):
+            first, last = (vectors * shard // shards, vectors * (shard + 1) // shards)
+            threads = (last - first) * (source.lanes if target.cuda else 1)
+            command = wp.launch(
+                kernel._kernel,
+                dim=-(-threads // BLOCK) * BLOCK if target.cuda else threads,
+                inputs=[*self._keep, *([1] * len(source.counts)), stride, first * source.envs_per_thread, n_envs],
+                device=kernel.device,
+                block_dim=BLOCK if target.cuda else 1,
+                record_cmd=True,
+            )
+            self._launches.append(command)
+        self._count_position = len(self._keep)
+        self._counts: tuple[int, ...] = (1,) * len(source.counts)
+        self._cuda = target.cuda
+        self._pool = ThreadPoolExecutor(shards - 1) if shards > 1 else None
+        self._streams: dict[int, Any] = {}
+
+    def launch(self, *counts: int) -> None:
+        """Runs the kernel: asynchronously on torch's current CUDA stream; on the CPU to its end."""
+        if counts != self._counts:
+            for command in self._launches:
+                for k, count in enumerate(counts):
+                    command.set_param_at_index(self._count_position + k, count)
+            self._counts = counts
+        if self._cuda:
+            self._launches[0].launch(stream=self._current_stream())
+        elif self._pool is None:
+            self._launches[0].launch()
+        else:
+            others = [self._pool.submit(command.launch) for command in self._launches[1:]]
+            self._launches[0].launch()
+            for other in others:
+                other.result()
+
+    def _current_stream(self) -> Any:
+        import torch
+        import warp as wp
+
+        handle = torch.cuda.current_stream(self._keep[0].device.ordinal).cuda_stream
+        if handle not in self._streams:
+            self._streams[handle] = wp.Stream(self._keep[0].device, cuda_stream=handle)
+        return self._streams[handle]
+
+
+def _load(source: Source, target: Target, cache: Path) -> Any:
+    """The Warp kernel of a source. Warp reads a kernel's Python text from a file, so the text is written to the cache."""
+    import warp as wp
+
+    array = f"wp.array(dtype=wp.{'float64' if target.double else 'float32'})"
+    parameters = [f"{b}: {array}" for b in source.buffers] + [f"{f}: wp.array(dtype=wp.int32)" for f in source.flags]
+    parameters += [f"{c}: wp.int32" for c in source.counts]
+    parameters += ["stride: wp.int64", "first: wp.int64", "n_envs: wp.int32"]
+    names = [p.split(":")[0] for p in parameters]
+    arguments = [f"{n}.data" if n in (*source.buffers, *source.flags) else n for n in names] + ["thread"]
+    text = TEMPLATE.format(
+        name=source.name,
+        arguments=", ".join(arguments),
+        parameters=", ".join(parameters),
+        names=", ".join(names),
+        block=BLOCK,
+    )
+    path = cache / f"{source.name}.py"
+    if not path.exists() or path.read_text() != text:
+        write_atomically(path, text)
+    preamble = {"extra_cuda_preamble" if target.cuda else "extra_cpu_preamble": source.preamble}
+    spec = importlib.util.spec_from_file_location(source.name, path)
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    module.OPTIONS = {
+        "fast_math": target.cuda and not target.double,
+        "block_dim": BLOCK if target.cuda else 1,
+        "extra_build_options": wp.ModuleBuildOptions(**preamble),
+    }
+    sys.modules[source.name] = module  # Warp finds a kernel's globals through its module
+    spec.loader.exec_module(module)
+    return getattr(module, source.name)
+
+
+@contextlib.contextmanager
+def _only_one_process(path: Path) -> Iterator[None]:
+    """Holds a file lock, so that of several ranks that need one kernel a single one compiles it and the others wait."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

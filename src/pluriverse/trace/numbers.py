@@ -1,0 +1,123 @@
+"""The `run` object of plain floats: what `Program` records, `Numbers` does at once. The float64 reference runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+
+class Cell:
+    """A scalar that changes."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class NumberRecords:
+    """A list of records."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        self.fields: dict[str, list[Any]] = {name: [] for name in fields}
+
+    def __getattr__(self, name: str) -> list[Any]:
+        if name == "fields" or name not in self.fields:
+            raise AttributeError(name)
+        return self.fields[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.fields.values())))
+
+    def append(self, **values: Any) -> None:
+        for name, column in self.fields.items():
+            column.append(values[name])
+
+    def clear(self) -> None:
+        for column in self.fields.values():
+            column.clear()
+
+
+class NumberBuffer:
+    """One environment's column of a global array."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+
+    def read(self, row: int) -> float:
+        return self.values[row]
+
+    def write(self, row: int, value: float) -> None:
+        self.values[row] = value
+
+
+class NumberFlags:
+    """One environment's status word."""
+
+    def __init__(self) -> None:
+        self.word = 0
+
+    def test(self, bit: int) -> bool:
+        return bool(self.word & bit)
+
+    def raise_where(self, condition: bool, bit: int) -> None:
+        if condition:
+            self.word |= bit
+
+
+class Numbers:
+    """Runs the maths on Python floats, one environment, one lane."""
+
+    lanes = 1
+
+    def __init__(self, buffers: dict[str, list[float]] | None = None, counts: dict[str, int] | None = None) -> None:
+        self.buffers = buffers or {}
+        self.counts = counts or {}
+        self.status = NumberFlags()
+
+    def constant(self, values: Sequence[float]) -> float:
+        return values[0]
+
+    def lane_sum(self, x: float) -> float:
+        return x
+
+    def lane_any(self, x: bool) -> bool:
+        return x
+
+    def variable(self, value: Any, *, scratch: bool = False) -> Cell:
+        return Cell(value)
+
+    def array(self, size: int, *, scratch: bool = False) -> list[float]:
+        return [0.0] * size
+
+    def records(self, name: str, fields: dict[str, str], capacity: int) -> NumberRecords:
+        return NumberRecords(fields)
+
+    def buffer(self, name: str) -> NumberBuffer:
+        return NumberBuffer(self.buffers[name])
+
+    def flag_row(self, name: str) -> NumberFlags:
+        return self.status
+
+    def count(self, name: str) -> int:
+        return self.counts[name]
+
+    def table(self, values: Sequence[float]) -> Sequence[float]:
+        return values
+
+    def when(self, condition: bool) -> Iterator[None]:
+        if condition:
+            yield None
+
+    def range(self, *bounds: int) -> Iterator[int]:
+        yield from range(*bounds)
+
+    def each(self, records: NumberRecords) -> Iterator[int]:
+        yield from range(len(records))
+
+    def repeat(self, limit: int, running: Cell) -> Iterator[None]:
+        for _ in range(limit):
+            if not running.value:
+                return
+            yield None
+
+    def choose(self, condition: bool, then: Callable[[], Sequence[Any]], otherwise: Sequence[Any]) -> list[Any]:
+        return list(then() if condition else otherwise)

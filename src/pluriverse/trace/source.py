@@ -1,0 +1,113 @@
+"""C++ text of a traced program for one target, and its place in the on-disk cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .printer import Printer
+from .program import Program
+
+HERE = Path(__file__).parent
+VECTOR_BYTES = 64  # one AVX-512 register, two AVX2 ones
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is printed for: a CUDA device or the CPU; float or double."""
+
+    cuda: bool
+    double: bool
+
+    @property
+    def width(self) -> int:
+        """Scalars in a CPU vector."""
+        return VECTOR_BYTES // (8 if self.double else 4)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel as text: `preamble` holds everything, its entry is `run(buffers..., flags..., counts..., stride, first, n_envs, thread)`."""
+
+    name: str
+    preamble: str
+    buffers: tuple[str, ...]
+    flags: tuple[str, ...]
+    counts: tuple[str, ...]
+    lanes: int
+    envs_per_thread: int  # environments that one thread holds (a CPU vector), 1 on CUDA, where an environment takes `lanes` threads
+
+
+def print_source(program: Program, target: Target, name: str) -> Source:
+    """Prints a traced program for a target."""
+    tables, body = Printer(program, vector=not target.cuda, double=target.double).print()
+    buffers = tuple(b.name for b in program.buffers)
+    flags = tuple(f.name for f in program.flags)
+    scalar = "double" if target.double else "float"
+    lanes = program.lanes
+    width = target.width if lanes == 1 else lanes
+    arguments = [f"{scalar}* {b}" for b in buffers] + [f"int* {f}" for f in flags] + [f"int {c}" for c in program.counts]
+    if target.cuda:
+        place = f"const int lane = thread % {lanes}; (void)lane; const size_t env = first + thread / {lanes};"
+        place += " if (env >= (size_t)n_envs) return;"
+    else:
+        place = f"const long env = first + (long)thread * {width if lanes == 1 else 1}; if (env >= n_envs) return;"
+    text = "\n".join([
+        f"namespace {name} {{",
+        f"typedef {scalar} T;",
+        f"#define T_IS_DOUBLE {int(target.double)}",
+        f"#define LANE_COUNT {lanes}",
+        f"#define WIDTH {width}",
+        (HERE / ("prelude_cuda.h" if target.cuda else "prelude_cpu.h")).read_text(),
+        tables,
+        f"INLINE void run({', '.join(arguments)}, size_t stride, size_t first, int n_envs, int thread) {{",
+        place,
+        body,
+        "}",
+        "}",
+    ])  # fmt: skip
+    undefine = "\n".join(f"#undef {macro}" for macro in sorted(set(re.findall(r"#define (\w+)", text))))
+    per_thread = 1 if target.cuda or lanes > 1 else width
+    return Source(name, f"{text}\n{undefine}\n", buffers, flags, tuple(program.counts), lanes, per_thread)
+
+
+def cached_source(folder: Path, stem: str, key: str, target: Target, trace: Callable[[], Program]) -> Source:
+    """The text of a kernel, traced and printed only when its key has not been seen before.
+
+    `key` must name everything that the trace depends on; this package's own tracing code is added to it here.
+    """
+    digest = hashlib.sha256(f"{key}|{target}|{_code_digest()}".encode()).hexdigest()[:16]
+    name = f"{stem}_{digest}"
+    path = folder / f"{name}.json"
+    try:
+        stored = json.loads(path.read_text())
+        return Source(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+    except (OSError, ValueError, TypeError):  # not there, or cut short by a process that ended: trace again
+        source = print_source(trace(), target, name)
+        write_atomically(path, json.dumps(asdict(source)))
+        return source
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that other processes see all of it or nothing."""
+    import os
+    import tempfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".tmp") as file:
+        file.write(text)
+    os.replace(file.name, path)
+
+
+def _code_digest() -> str:
+    """Of the package's sources that decide what is traced and printed."""
+    package = HERE.parent
+    files = [p for p in package.rglob("*") if p.suffix in (".py", ".h") and "__pycache__" not in p.parts]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,245 @@
+"""Contacts of every kind of pair against MuJoCo in float64, and what must hold of them without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pluriverse.collision.narrow_phase import KINDS, collide, contact_sites
+from pluriverse.collision.placed import Hull, Placed
+from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, GEOM_TYPE_NAMES, MESH, PLANE, SPHERE, WRITTEN_KINDS
+from pluriverse.errors import GenesisException
+from pluriverse.model import Model
+from pluriverse.trace.numbers import Numbers
+
+N_SIZE = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
+KIND_NAMES = [(GEOM_TYPE_NAMES[a], GEOM_TYPE_NAMES[b]) for a, b in KINDS]
+UPRIGHT = [1.0, 0.0, 0.0, 0.0]
+Contact = tuple[float, np.ndarray, np.ndarray]  # distance, position, frame
+
+
+def geom_text(kind: str, rng: np.random.Generator, size: list[float] | None = None) -> str:
+    if kind == "plane":
+        return '<geom type="plane" size="1 1 1"/>'
+    if kind == "mesh":
+        return '<geom type="mesh" mesh="mesh"/>'
+    numbers = size or rng.uniform(0.05, 0.4, N_SIZE[GEOM_TYPE_NAMES.index(kind)]).tolist()
+    return f'<geom type="{kind}" size="{" ".join(map(str, numbers))}"/>'
+
+
+def two_geoms(
+    kinds: tuple[str, str], rng: np.random.Generator, margin: float = 0.0, sizes: Any = (None, None), vertices: Any = None
+) -> mujoco.MjModel:
+    """Geom 0 on the world for a plane, else on a free body; geom 1 on a free body. The margin is that of the pair."""
+    points = rng.normal(size=(20, 3)) * [0.3, 0.2, 0.1] if vertices is None else np.asarray(vertices)
+    mesh = f'<mesh name="mesh" vertex="{" ".join(map(str, points.ravel()))}"/>' if "mesh" in kinds else ""
+    bodies = "".join(
+        f"<body>{'' if kind == 'plane' else '<freejoint/>'}{geom_text(kind, rng, size)}</body>"
+        for kind, size in zip(kinds, sizes, strict=True)
+    )
+    default = f'<default><geom margin="{margin / 2}"/></default>'
+    return mujoco.MjModel.from_xml_string(
+        f"<mujoco><asset>{mesh}</asset>{default}<worldbody>{bodies}</worldbody></mujoco>"
+    )
+
+
+def place(model: mujoco.MjModel, poses: list[tuple[Any, Any]]) -> mujoco.MjData:
+    """Puts the two geoms themselves (not their bodies) at (position, quaternion)."""
+    for geom, (position, quaternion) in enumerate(poses):
+        model.geom_pos[geom], model.geom_quat[geom] = position, quaternion
+        model.geom_sameframe[geom] = 0
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_collision(model, data)
+    return data
+
+
+def mujoco_contacts(data: mujoco.MjData) -> list[Contact]:
+    return [(float(c.dist), c.pos.copy(), c.frame.copy()) for c in data.contact]
+
+
+def placed(model: mujoco.MjModel, data: mujoco.MjData, geom: int, origin: np.ndarray) -> Placed:
+    kind = int(model.geom_type[geom])
+    return Placed(
+        type=kind,
+        position=(data.geom_xpos[geom] - origin).tolist(),
+        rotation=data.geom_xmat[geom].tolist(),
+        size=model.geom_size[geom].tolist(),
+        rbound=float(model.geom_rbound[geom]),
+        hull=Hull.from_model(Model.from_mujoco(model), geom) if kind == MESH else None,
+    )
+
+
+def contact_frame(normal: np.ndarray, tangent: np.ndarray | None) -> np.ndarray:
+    """Rows of the contact frame as `mju_makeFrame` makes them of a normal and a tangent."""
+    if tangent is None:
+        tangent = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
+    y = tangent - normal * (normal @ tangent)
+    length = np.linalg.norm(y)
+    y = np.array([1.0, 0.0, 0.0]) if length < 1e-15 else y / length
+    return np.concatenate([normal, y, np.cross(normal, y)])
+
+
+def contacts(geom1: Placed, geom2: Placed, margin: float, origin: Any = 0.0) -> list[Contact]:
+    found: list[Contact] = []
+
+    def emit(distance: float, position: list[float], normal: list[float], tangent: list[float] | None) -> None:
+        frame = contact_frame(np.array(normal), None if tangent is None else np.array(tangent))
+        found.append((distance, np.array(position) + origin, frame))
+
+    collide(Numbers(), geom1, geom2, margin, emit)
+    return found
+
+
+def assert_same(ours: list[Contact], theirs: list[Contact], tolerance: float = 1e-9) -> None:
+    """The same contacts; those of a box may come in another order."""
+    assert len(ours) == len(theirs)
+    left = list(theirs)
+    for distance, position, frame in ours:
+        other = left.pop(int(np.argmin([np.linalg.norm(c[1] - position) for c in left])))
+        np.testing.assert_allclose(distance, other[0], rtol=0, atol=tolerance)
+        np.testing.assert_allclose(position, other[1], rtol=0, atol=tolerance)
+        np.testing.assert_allclose(frame, other[2], rtol=0, atol=tolerance)
+
+
+def compare(model: mujoco.MjModel, poses: list[tuple[Any, Any]], margin: float = 0.0) -> list[Contact]:
+    """Our contacts of two geoms, checked against MuJoCo's."""
+    data = place(model, poses)
+    origin = np.array([0.3, -0.7, 0.2])
+    first, second = np.argsort(model.geom_type, kind="stable")
+    ours = contacts(placed(model, data, first, origin), placed(model, data, second, origin), margin, origin)
+    assert_same(ours, mujoco_contacts(data))
+    assert len(ours) <= contact_sites(int(model.geom_type[first]), int(model.geom_type[second]))
+    return ours
+
+
+def quaternion(rng: np.random.Generator) -> np.ndarray:
+    q = rng.normal(size=4)
+    return q / np.linalg.norm(q)
+
+
+@pytest.mark.parametrize("kinds", KIND_NAMES, ids="-".join)
+@pytest.mark.parametrize("margin", [0.0, 0.08])
+def test_contacts_are_mujocos(kinds: tuple[str, str], margin: float) -> None:
+    rng = np.random.default_rng(len(kinds[0]) * 100 + len(kinds[1]))
+    counts = []
+    for _ in range(6):
+        model = two_geoms(kinds, rng, margin)
+        plane = kinds[0] == "plane"
+        reach = (0.0 if plane else model.geom_rbound[0]) + model.geom_rbound[1]
+        for _ in range(40):
+            position, q = rng.normal(size=3), quaternion(rng)
+            if plane:
+                direction = np.zeros(3)
+                mujoco.mju_rotVecQuat(direction, np.array([0.0, 0.0, 1.0]), q)
+                apart = direction * reach * rng.uniform(-0.6, 1.1) + np.cross(direction, rng.normal(size=3))
+            else:
+                apart = rng.normal(size=3)
+                apart *= rng.uniform(0.0, 1.1) * reach / np.linalg.norm(apart)
+            counts.append(len(compare(model, [(position, q), (position + apart, quaternion(rng))], margin)))
+    assert 0 in counts
+    assert max(counts) == (1 if kinds == ("capsule", "capsule") else contact_sites(*map(GEOM_TYPE_NAMES.index, kinds)))
+
+
+def test_geoms_on_a_level_plane() -> None:
+    """Poses at rest, where the lowest points tie."""
+    rng = np.random.default_rng(1)
+    lying = [0.5**0.5, 0.0, 0.5**0.5, 0.0]
+    for kind, pose, height, count in [
+        ("cylinder", UPRIGHT, 0.3, 3), ("cylinder", [0.0, 1.0, 0.0, 0.0], 0.3, 3), ("cylinder", lying, 0.2, 2),
+        ("capsule", UPRIGHT, 0.5, 1), ("capsule", lying, 0.2, 2), ("box", UPRIGHT, 0.3, 4), ("box", lying, 0.2, 4),
+    ]:  # fmt: skip
+        model = two_geoms(("plane", kind), rng, sizes=(None, {"box": [0.2, 0.2, 0.3]}.get(kind, [0.2, 0.3])))
+        assert len(compare(model, [([0.0] * 3, UPRIGHT), ([0.1, 0.2, height - 1e-3], pose)])) == count
+
+
+def test_parallel_capsules() -> None:
+    rng = np.random.default_rng(2)
+    model = two_geoms(("capsule", "capsule"), rng, 0.01, sizes=([0.1, 0.3], [0.12, 0.2]))
+    counts = set()
+    for flip in (UPRIGHT, [0.0, 1.0, 0.0, 0.0]):
+        for along in (0.0, 0.05, 0.1, 0.3, 0.45, 0.5, 0.6, 0.7, 0.8):
+            for aside in (0.0, 0.15, 0.2, 0.225, 0.25):
+                counts.add(len(compare(model, [([0.0] * 3, UPRIGHT), ([aside, 0.0, along], flip)], 0.01)))
+        q, tilted = quaternion(rng), np.zeros(4)  # the rest holds at any orientation, where cosines are rounded
+        mujoco.mju_mulQuat(tilted, q, np.array(flip))
+        offset = np.zeros(3)
+        mujoco.mju_rotVecQuat(offset, np.array([0.1, 0.12, 0.27]), q)
+        assert len(compare(model, [([0.0] * 3, q), (offset, tilted)], 0.01)) == 2
+    assert counts == {0, 1, 2}
+
+
+@pytest.mark.parametrize("kinds", [("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule")], ids="-".join)
+def test_coincident_centres(kinds: tuple[str, str]) -> None:
+    rng = np.random.default_rng(3)
+    model = two_geoms(kinds, rng)
+    for q in (UPRIGHT, quaternion(rng)):
+        assert compare(model, [([0.0] * 3, UPRIGHT), ([0.0] * 3, q)])
+
+
+@pytest.mark.parametrize("count", [5, 8, 9, 10, 40])
+def test_meshes_of_any_size(count: int) -> None:
+    """MuJoCo searches meshes below and from 10 vertices in two ways."""
+    rng = np.random.default_rng(count)
+    for _ in range(5):
+        vertices = rng.normal(size=(count, 3))
+        vertices[0] = vertices[1:5].mean(axis=0)  # not on the hull
+        model = two_geoms(("plane", "mesh"), rng, vertices=vertices)
+        for _ in range(20):
+            compare(model, [([0.0] * 3, UPRIGHT), ([0.0, 0.0, rng.uniform(0.0, 1.0)], quaternion(rng))])
+
+
+def test_cube_mesh_on_a_plane() -> None:
+    cube = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+    rng = np.random.default_rng(4)
+    model = two_geoms(("plane", "mesh"), rng, vertices=cube)
+    for _ in range(30):
+        tilt = np.array([1.0, *rng.normal(size=3) * 1e-3])
+        compare(model, [([0.0] * 3, UPRIGHT), ([0.0, 0.0, 0.095], tilt / np.linalg.norm(tilt))])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kinds=st.sampled_from(KIND_NAMES),
+    seed=st.integers(0, 50),
+    motion=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
+)
+def test_contacts_move_with_the_geoms(kinds: tuple[str, str], seed: int, motion: list[float]) -> None:
+    rng = np.random.default_rng(seed)
+    model = two_geoms(kinds, rng)
+    poses = [(np.zeros(3), quaternion(rng)), (rng.normal(size=3) * 0.15, quaternion(rng))]
+    turn = np.array([1.0, *motion[3:]]) / np.linalg.norm([1.0, *motion[3:]])
+    rotation = np.zeros(9)
+    mujoco.mju_quat2Mat(rotation, turn)
+    R = rotation.reshape(3, 3)
+
+    data = place(model, poses)
+    before = [placed(model, data, geom, np.zeros(3)) for geom in (0, 1)]
+    after = [
+        Placed(g.type, (R @ g.position + motion[:3]).tolist(), (R @ np.reshape(g.rotation, (3, 3))).ravel().tolist(), g.size,
+               g.rbound, g.hull)
+        for g in before
+    ]  # fmt: skip
+    ours, moved = contacts(*before, 0.05), contacts(*after, 0.05)
+    assert len(ours) == len(moved)
+    for (distance, position, frame), (distance2, position2, frame2) in zip(ours, moved, strict=True):
+        np.testing.assert_allclose(distance2, distance, atol=1e-12)
+        np.testing.assert_allclose(position2, R @ position + motion[:3], atol=1e-11)
+        np.testing.assert_allclose(frame2[:3], R @ frame[:3], atol=1e-9)
+
+
+def test_kinds_are_those_that_pairs_are_made_of() -> None:
+    assert set(KINDS) == WRITTEN_KINDS
+    assert contact_sites(PLANE, BOX) == 4
+    assert contact_sites(BOX, BOX) == 0
+
+
+def test_other_kinds_are_refused() -> None:
+    box = Placed(BOX, [0.0] * 3, np.eye(3).ravel().tolist(), [1.0] * 3, 2.0)
+    with pytest.raises(GenesisException, match="box-box"):
+        contacts(box, box, 0.0)
