@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
+import hypothesis
 import pytest
+
+# The machine's load is not a property under test.
+hypothesis.settings.register_profile("pluriverse", deadline=None)
+hypothesis.settings.load_profile("pluriverse")
 
 
 @pytest.fixture

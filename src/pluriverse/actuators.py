@@ -21,9 +21,9 @@ _BIAS_AFFINE = 1  # mjtBias
 
 
 def dof_gains(model: Model) -> np.ndarray:
-    """(nv, 4) gain and bias (g, b0, b1, b2) of position commands: those of the dof's first actuator, at ctrl = G target.
+    """(nv, 4) gain and bias (g, b0, b1, b2) of position commands.
 
-    A dof without an actuator has zeros.
+    They are those of the dof's first actuator, at ctrl = G target. A dof without an actuator has zeros.
     """
     gains = np.zeros((model.nv, 4))
     for law in control_laws(model)[: model.nv]:
@@ -108,8 +108,8 @@ class ActuatorLaws:
 
 
 def law_force(law: torch.Tensor, position: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
-    """(rows, N) force clamp(c0 + c1 q + c2 v, lo, hi) of laws (rows, 5, N)."""
-    c0, c1, c2, lower, upper = law.unbind(1)
+    """(..., N) force clamp(c0 + c1 q + c2 v, lo, hi) of laws (..., 5, N)."""
+    c0, c1, c2, lower, upper = law.unbind(-2)
     return torch.minimum(torch.maximum(c0 + c1 * position + c2 * velocity, lower), upper)
 
 

@@ -25,7 +25,9 @@ class Axes:
     geoms: RowAxis
     actuators: RowAxis
     envs: EnvAxis
-    q_of_dof: np.ndarray  # (nv,) the qpos row of a translational or 1-dof joint's dof; a rotational dof's is meaningless
+    q_of_dof: (
+        np.ndarray
+    )  # (nv,) the qpos row of a translational or 1-dof joint's dof; a rotational dof's is meaningless
     is_scalar: np.ndarray  # (nv,) bool: the dof of a hinge or slide
     is_rotation: np.ndarray  # (nv,) bool: a rotational dof of a free or ball joint
 

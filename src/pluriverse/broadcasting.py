@@ -79,11 +79,11 @@ def fill_envs(target: torch.Tensor, envs: Envs, value: float) -> None:
     elif isinstance(envs.where, slice):
         target[..., envs.where].fill_(value)
     else:
-        target.index_fill_(-1, envs.where, value)
+        target[..., envs.where] = value
 
 
 def column(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    """(rows, ...) numbers of the model as (rows, ..., 1), in `like`'s dtype and on its device: to fill every environment."""
+    """(rows, ...) numbers of the model as (rows, ..., 1): to fill every environment of a tensor `like` this one."""
     return torch.tensor(values, dtype=like.dtype, device=like.device)[..., None]
 
 

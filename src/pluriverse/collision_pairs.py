@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass
 
@@ -43,12 +44,11 @@ class ContactPair:
     friction: tuple[float, float, float, float, float] | None
 
 
-def contact_pairs(model: Model, *, self_collision: bool = True) -> tuple[ContactPair, ...]:
+def contact_pairs(model: Model) -> tuple[ContactPair, ...]:
     """Every pair of geoms that MuJoCo tests for contact, in the order in which MuJoCo lists their contacts.
 
     The filters are those of `mj_collision` for awake bodies: contact bits, welded bodies, bodies that cannot move,
-    parent and child, excludes, explicit pairs. Pairs between two planes or height fields never touch. Without
-    `self_collision` the pairs within one kinematic tree are left out.
+    parent and child, excludes, explicit pairs. Pairs between two planes or height fields never touch.
     """
     explicit: dict[int, list[int]] = {}
     for pair, signature in enumerate(model.pair_signature):
@@ -68,12 +68,21 @@ def contact_pairs(model: Model, *, self_collision: bool = True) -> tuple[Contact
             for geoms in _geom_pairs(model, *by_signature[signature]):
                 if geoms not in declared:
                     pairs.append(_mixed_pair(model, *geoms))
-    return tuple(pair for pair in pairs if self_collision or not _same_tree(model, pair))
+    return tuple(pairs)
 
 
-def collision_pairs(model: Model, *, self_collision: bool = True) -> list[tuple[int, int]]:
+def collision_pairs(model: Model) -> list[tuple[int, int]]:
     """The geoms (geom1, geom2) of `contact_pairs`."""
-    return [(pair.geom1, pair.geom2) for pair in contact_pairs(model, self_collision=self_collision)]
+    return [(pair.geom1, pair.geom2) for pair in contact_pairs(model)]
+
+
+def without_self_collision(model: Model) -> Model:
+    """The model with all pairs of bodies of one tree excluded. Explicit pairs still touch."""
+    one, two = np.triu_indices(model.nbody, k=1)
+    same = (model.body_rootid[one] == model.body_rootid[two]) & (one > 0)
+    excluded = np.union1d(model.exclude_signature, (one[same] << 16) + two[same]).astype(np.int32)
+    excluded.setflags(write=False)
+    return dataclasses.replace(model, exclude_signature=excluded, nexclude=len(excluded))
 
 
 def is_written(model: Model, pair: ContactPair) -> bool:
@@ -81,15 +90,14 @@ def is_written(model: Model, pair: ContactPair) -> bool:
     return (int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])) in WRITTEN_KINDS
 
 
-def unsupported_pairs(model: Model, *, self_collision: bool = True) -> tuple[ContactPair, ...]:
+def unsupported_pairs(model: Model) -> tuple[ContactPair, ...]:
     """The pairs that MuJoCo would collide and this package does not yet."""
-    pairs = contact_pairs(model, self_collision=self_collision)
-    return tuple(pair for pair in pairs if not is_written(model, pair))
+    return tuple(pair for pair in contact_pairs(model) if not is_written(model, pair))
 
 
-def unsupported_pairs_text(model: Model, *, self_collision: bool = True) -> str | None:
+def unsupported_pairs_text(model: Model) -> str | None:
     """One sentence on the pairs that will not collide, for a warning; None if all do."""
-    pairs = unsupported_pairs(model, self_collision=self_collision)
+    pairs = unsupported_pairs(model)
     if not pairs:
         return None
     kinds = Counter((int(model.geom_type[p.geom1]), int(model.geom_type[p.geom2])) for p in pairs)
@@ -117,11 +125,6 @@ def _have_collider(model: Model, geoms: tuple[int, int]) -> bool:
 def _can_move(model: Model, geoms: tuple[int, int]) -> bool:
     """Rows between two immovable bodies have no Jacobian; MuJoCo drops them, here the pair is left out."""
     return any(model.body_treeid[model.geom_bodyid[geom]] >= 0 for geom in geoms)
-
-
-def _same_tree(model: Model, pair: ContactPair) -> bool:
-    root1, root2 = model.body_rootid[model.geom_bodyid[[pair.geom1, pair.geom2]]]
-    return bool(root1 == root2)
 
 
 def _body_pairs(model: Model) -> list[tuple[int, int]]:

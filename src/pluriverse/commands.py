@@ -1,6 +1,6 @@
 """Commands to dofs and actuators, written as the control laws of the State.
 
-The force of a dof is clamp(c0 + c1 q + c2 v, lo, hi). With the gain g and the bias (b0, b1, b2) of the dof its mode says
+The force of a dof is clamp(c0 + c1 q + c2 v, lo, hi). Its gain g, bias (b0, b1, b2) and mode decide what is clamped:
 
     POSITION           g target + b0 + b1 q + b2 v
     POSITION_VELOCITY  g target + b0 + b1 q + b2 (v - target velocity)
@@ -63,13 +63,17 @@ class Commands:
         else:
             self._mode_of_all[self._mode_of_all != FORCE] = _MIXED
 
-    def control_dofs_position(self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+    def control_dofs_position(
+        self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
         """Drive dofs towards positions with their gains. position: ([n_envs,] n_dofs), [m] or [rad]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         self._require_scalar(rows, "control_dofs_position")
         self._command(rows, envs, POSITION, target=self._spread(position, rows, envs, "position"))
 
-    def control_dofs_velocity(self, velocity: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
+    def control_dofs_velocity(
+        self, velocity: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
         """Drive dofs towards velocities with their kv. velocity: ([n_envs,] n_dofs), [m/s] or [rad/s]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         self._require_scalar(rows, "control_dofs_velocity")
@@ -174,8 +178,8 @@ class Commands:
         if not self._axes.is_scalar[rows.indices].all():
             others = rows.indices[~self._axes.is_scalar[rows.indices]]
             raise GenesisException(
-                f"{method}: {self._names(others)} belong to free or ball joints, which take forces only so far. Name the "
-                "other dofs in dofs_idx, or use control_dofs_force."
+                f"{method}: {self._names(others)} belong to free or ball joints, which take forces only so far. "
+                "Name the other dofs in dofs_idx, or use control_dofs_force."
             )
 
     def _hold(self, rows: Rows, holder: int) -> None:
@@ -188,13 +192,19 @@ class Commands:
             self._actuators.forget()
         elif ((present != _NOBODY) & (present != holder)).any():
             others = rows.indices[(present != _NOBODY) & (present != holder)]
-            by, other = ("control_actuators", "control_dofs_*") if holder == _DOF_COMMANDS else ("control_dofs_*", "control_actuators")
+            by, other = (
+                ("control_actuators", "control_dofs_*")
+                if holder == _DOF_COMMANDS
+                else ("control_dofs_*", "control_actuators")
+            )
             raise GenesisException(
-                f"{other} cannot take {self._names(others)}: {by} commands it already, and the forces of both would add. "
-                "Release it with control_dofs_force(0.0, dofs_idx), or with scene.reset()."
+                f"{other} cannot take {self._names(others)}: {by} commands it already, and the forces of both would "
+                "add. Release it with control_dofs_force(0.0, dofs_idx), or with scene.reset()."
             )
         self._holder[rows.indices] = holder
 
     def _names(self, dofs: np.ndarray) -> str:
-        names = (f"dof {dof} ({self._model.joint_names[self._model.dof_jntid[dof]] or 'unnamed joint'})" for dof in dofs)
+        names = (
+            f"dof {dof} ({self._model.joint_names[self._model.dof_jntid[dof]] or 'unnamed joint'})" for dof in dofs
+        )
         return ", ".join(names)

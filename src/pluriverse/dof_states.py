@@ -47,9 +47,7 @@ class DofStates:
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
         return read(self._positions(rows), _each(rows), envs)
 
-    def set_dofs_position(
-        self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
-    ) -> None:
+    def set_dofs_position(self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Set positions. position: ([n_envs,] n_dofs), as `get_dofs_position` returns them.
 
         Setting some of the three angles of a joint keeps the others.

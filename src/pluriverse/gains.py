@@ -95,9 +95,7 @@ class Gains:
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
         return read(self._limits[:, 0], rows, envs), read(self._limits[:, 1], rows, envs)
 
-    def _spread(
-        self, value: ArrayLike, rows: Rows, envs: Envs, name: str, *, allow_inf: bool = False
-    ) -> torch.Tensor:
+    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str, *, allow_inf: bool = False) -> torch.Tensor:
         return spread(value, envs, rows.count, name=name, like=self.values, allow_inf=allow_inf)
 
     def _set(self, rows: Rows, envs: Envs, columns: dict[int, torch.Tensor | float]) -> None:
@@ -115,7 +113,7 @@ class Gains:
         bad = other.reshape(-1, rows.count).any(0).nonzero().flatten().tolist()
         if bad:
             raise GenesisException(
-                f"The actuators of dofs {rows.indices[bad].tolist()} are no PD controllers (gain != -bias1, or bias0 != "
-                "0), so they have no kp and kv. Read get_dofs_act_gain() and get_dofs_act_bias(), or set kp and kv."
+                f"The actuators of dofs {rows.indices[bad].tolist()} are no PD controllers (gain != -bias1, or bias0 "
+                "!= 0), so they have no kp and kv. Read get_dofs_act_gain() and get_dofs_act_bias(), or set kp and kv."
             )
         return gains

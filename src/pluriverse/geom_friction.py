@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from pluriverse.axes import Axes
 from pluriverse.broadcasting import copy_envs, part, put, read, spread, write
 from pluriverse.errors import GenesisException
 from pluriverse.indexing import Envs, Rows
+from pluriverse.model import Model
 from pluriverse.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
@@ -17,8 +19,8 @@ LOWEST, HIGHEST = 1e-2, 5.0  # Genesis's range of coefficients
 class GeomFriction:
     """Writes `state.friction`. A reset restores ratios; coefficients stay as they were set."""
 
-    def __init__(self, state: State, axes: Axes) -> None:
-        self._state, self._axes = state, axes
+    def __init__(self, model: Model, state: State, axes: Axes) -> None:
+        self._model, self._state, self._axes = model, state, axes
         self._coefficient = state.friction.clone()
         self._ratio = torch.ones_like(state.friction)
 
@@ -32,13 +34,12 @@ class GeomFriction:
         copy_envs(self._state.friction, self._coefficient * self._ratio, envs)
 
     def set_geoms_friction(self, friction: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
-        """Set friction coefficients. friction: ([n_envs,] n_geoms), 0.01 to 5. Of two geoms in contact the larger counts."""
+        """Set coefficients. friction: ([n_envs,] n_geoms), 0.01 to 5. Of two geoms in contact the larger counts."""
         rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
         value = spread(friction, envs, rows.count, name="friction", like=self._ratio)
         if value.device.type == "cpu" and bool(((value < LOWEST) | (value > HIGHEST)).any()):
-            raise GenesisException(
-                f"friction: got {value.min().item():g} to {value.max().item():g}; a coefficient lies in [{LOWEST}, {HIGHEST}]."
-            )
+            given = f"{value.min().item():g} to {value.max().item():g}"
+            raise GenesisException(f"friction: got {given}; a coefficient lies in [{LOWEST}, {HIGHEST}].")
         write(self._coefficient, rows, envs, value)
         self._update(rows, envs)
 
@@ -47,8 +48,22 @@ class GeomFriction:
     ) -> None:
         """Set the factors of the coefficients, 1 at first and after a reset. friction_ratio: ([n_envs,] n_geoms)."""
         rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
-        write(self._ratio, rows, envs, spread(friction_ratio, envs, rows.count, name="friction_ratio", like=self._ratio))
+        write(
+            self._ratio, rows, envs, spread(friction_ratio, envs, rows.count, name="friction_ratio", like=self._ratio)
+        )
         self._update(rows, envs)
+
+    def set_links_friction_ratio(
+        self, friction_ratio: ArrayLike, links_idx: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
+        """Set the factors of all geoms of links. friction_ratio: ([n_envs,] n_links)."""
+        links, envs = self._axes.links.select(links_idx).unique(), self._axes.envs.select(envs_idx)
+        value = spread(friction_ratio, envs, links.count, name="friction_ratio", like=self._ratio)
+        of_link = [np.flatnonzero(self._model.geom_bodyid == body) for body in links.indices]
+        geoms = self._axes.geoms.select(np.concatenate([*of_link, np.zeros(0, dtype=np.int64)]))
+        column = np.repeat(np.arange(links.count), [len(own) for own in of_link])
+        write(self._ratio, geoms, envs, value.expand(-1, links.count)[:, column])
+        self._update(geoms, envs)
 
     def get_geoms_friction(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms) coefficients, without their ratios."""

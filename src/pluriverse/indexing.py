@@ -1,9 +1,9 @@
 """Which rows and environments a call means: every kind of index, resolved in one place.
 
-State tensors are stored as (row, ..., environment). A row (a dof, a link ...) is chosen on the host, because the model is
-known there; environments may be chosen by tensors that live on the device, and then nothing here waits for the device.
-What that costs: an index outside the range inside a CUDA tensor cannot be seen at the call. It is clamped, counted in
-`EnvAxis.faults`, and raised by a later step.
+State tensors are stored as (row, ..., environment). A row (a dof, a link ...) is chosen on the host, because the model
+is known there; environments may be chosen by tensors that live on the device, and then nothing here waits for the
+device. What that costs: an index outside the range inside a CUDA tensor cannot be seen at the call. It is clamped,
+noted in `EnvAxis.faults`, and raised by a later step.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Envs:
 
 def rows_at(indices: np.ndarray, device: torch.device, argument: str) -> Rows:
     """Rows at host indices; ascending runs become slices, because those need no index tensor and read as views."""
-    indices = np.asarray(indices, dtype=np.int64)
+    indices = np.ascontiguousarray(indices, dtype=np.int64)
     if len(indices) and np.all(np.diff(indices) == 1):
         return Rows(indices, slice(int(indices[0]), int(indices[-1]) + 1), argument)
     if not len(indices):
@@ -162,7 +162,7 @@ class EnvAxis:
         self.total = max(n_envs, 1)
         self.faults = torch.zeros(2, dtype=torch.int32, device=device)
         self._device = device
-        self._all = Envs(slice(0, self.total), None, self.total, self.total, n_envs > 0)
+        self._all = Envs(slice(0, self.total), None, self.total, self.total, n_envs > 0, faults=self.faults)
 
     @property
     def all_batched(self) -> Envs:
@@ -232,8 +232,8 @@ def _host_array(index: Any, argument: str) -> np.ndarray:
         return np.asarray(index)
     except (ValueError, TypeError, RuntimeError) as error:
         raise GenesisException(
-            f"{argument}={_shown(index)} is no index. Give an int, a slice, a range, or a flat list, tuple, numpy array "
-            "or torch tensor of integers or booleans."
+            f"{argument}={_shown(index)} is no index. Give an int, a slice, a range, or a flat list, tuple, numpy "
+            "array or torch tensor of integers or booleans."
         ) from error
 
 

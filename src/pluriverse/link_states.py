@@ -54,6 +54,7 @@ class LinkStates:
         with torch.inference_mode(False):
             self._poses = state.qpos.new_zeros(model.nbody, 13, state.n_padded)
             self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
+            self._body_of_geom = torch.tensor(model.geom_bodyid, dtype=torch.int64, device=state.qpos.device)
         self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
 
     def get_links_pos(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
@@ -79,13 +80,25 @@ class LinkStates:
         if _ref_frame(ref) is link_ref_frame.link_origin:
             return self._read(_LINEAR, links_idx, envs_idx)
         poses = self._fresh_poses()
-        arm = rotations.rotate(poses[:, _QUATERNION].movedim(1, 0), self._com.movedim(1, 0)).movedim(0, 1)
-        velocity = poses[:, _LINEAR] + torch.linalg.cross(poses[:, _ANGULAR], arm, dim=1)
+        velocity = poses[:, _LINEAR] + torch.linalg.cross(poses[:, _ANGULAR], _rotated(poses, self._com), dim=1)
         return read(velocity, self._axes.links.select(links_idx), self._axes.envs.select(envs_idx))
 
     def get_links_ang(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_links, 3) angular velocities in world axes [rad/s]."""
         return self._read(_ANGULAR, links_idx, envs_idx)
+
+    def get_geoms_pos(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_geoms, 3) origins of the geom frames in the world [m]."""
+        bodies = self._fresh_poses()[self._body_of_geom]
+        pos = bodies[:, _POSITION] + _rotated(bodies, column(self._model.geom_pos, bodies))
+        return read(pos, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+
+    def get_geoms_quat(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_geoms, 4) orientations of the geom frames in the world, wxyz."""
+        bodies = self._fresh_poses()[self._body_of_geom]
+        own = column(self._model.geom_quat, bodies).expand_as(bodies[:, _QUATERNION])
+        quat = rotations.multiply(bodies[:, _QUATERNION].movedim(1, 0), own.movedim(1, 0)).movedim(0, 1)
+        return read(quat, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
     def set_base_links_pos(
         self,
@@ -154,8 +167,8 @@ class LinkStates:
         fixed = [self._model.body_names[body] for body in rows.indices.tolist() if body not in self._base_rows]
         if fixed:
             raise GenesisException(
-                f"Links {', '.join(fixed)} have no free joint, so their pose follows from the model. Move the base of a "
-                "free entity, or give a fixed one its place through its morph's pos and quat."
+                f"Links {', '.join(fixed)} have no free joint, so their pose follows from the model. Move the base of "
+                "a free entity, or give a fixed one its place through its morph's pos and quat."
             )
         return rows, self._axes.envs.select(envs_idx)
 
@@ -164,9 +177,14 @@ class LinkStates:
         return column(self._model.qpos0[rows.indices], self._state.qpos)
 
 
+def _rotated(poses: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """(n, 3, N) body-frame vectors (n, 3, 1 or N) in world axes."""
+    vectors = vectors.expand(-1, -1, poses.shape[-1])
+    return rotations.rotate(poses[:, _QUATERNION].movedim(1, 0), vectors.movedim(1, 0)).movedim(0, 1)
+
+
 def _ref_frame(ref: link_ref_frame | str) -> link_ref_frame:
-    names = {"link_origin": link_ref_frame.link_origin, "link_com": link_ref_frame.link_COM}
-    chosen = names.get(ref.lower()) if isinstance(ref, str) else ref
-    if chosen not in names.values():
-        raise GenesisException(f"ref={ref!r} is not supported; allowed are link_origin and link_COM.")
-    return chosen
+    for allowed in (link_ref_frame.link_origin, link_ref_frame.link_COM):
+        if ref == allowed or (isinstance(ref, str) and ref.lower() == allowed.name.lower()):
+            return allowed
+    raise GenesisException(f"ref={ref!r} is not supported; allowed are link_origin and link_COM.")

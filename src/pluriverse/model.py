@@ -26,7 +26,7 @@ def _array(shape: str, meaning: str, role: str = CONSTANT) -> Any:
     return dataclasses.field(metadata={"shape": tuple(shape.split()), "meaning": meaning, "role": role})
 
 
-def _size(meaning: str) -> Any:
+def _scalar(meaning: str) -> Any:
     return dataclasses.field(metadata={"meaning": meaning, "role": CONSTANT})
 
 
@@ -67,18 +67,18 @@ class Model:
     """
 
     # sizes
-    nq: int = _size("numbers in qpos")
-    nv: int = _size("degrees of freedom")
-    nu: int = _size("actuators; each has one control")
-    nbody: int = _size("bodies, the world included as body 0")
-    njnt: int = _size("joints")
-    ngeom: int = _size("geoms")
-    nmesh: int = _size("meshes")
-    neq: int = _size("equality constraints")
-    npair: int = _size("explicit contact pairs")
-    nexclude: int = _size("body pairs excluded from contact")
-    nkey: int = _size("keyframes")
-    ntree: int = _size("moving kinematic trees")
+    nq: int = _scalar("numbers in qpos")
+    nv: int = _scalar("degrees of freedom")
+    nu: int = _scalar("actuators; each has one control")
+    nbody: int = _scalar("bodies, the world included as body 0")
+    njnt: int = _scalar("joints")
+    ngeom: int = _scalar("geoms")
+    nmesh: int = _scalar("meshes")
+    neq: int = _scalar("equality constraints")
+    npair: int = _scalar("explicit contact pairs")
+    nexclude: int = _scalar("body pairs excluded from contact")
+    nkey: int = _scalar("keyframes")
+    ntree: int = _scalar("moving kinematic trees")
 
     # rest state
     qpos0: np.ndarray = _array("nq", "qpos in which the body frames were authored")
@@ -167,6 +167,12 @@ class Model:
     mesh_vert: np.ndarray = _array("* 3", "vertices in the geom frame [m]")
     mesh_face: np.ndarray = _array("* 3", "vertices of each face, counted from mesh_vertadr")
     mesh_graph: np.ndarray = _array("*", "convex hulls: numvert, numface, edgeadr, globalid, edge lists, faces")
+    mesh_polynum: np.ndarray = _array("nmesh", "number of faces of the convex hull, coplanar ones merged")
+    mesh_polyadr: np.ndarray = _array("nmesh", "first of them")
+    mesh_polyvertadr: np.ndarray = _array("*", "first corner of each such face, in mesh_polyvert")
+    mesh_polyvertnum: np.ndarray = _array("*", "number of corners of each such face")
+    mesh_polyvert: np.ndarray = _array("*", "corners, counted from mesh_vertadr")
+    mesh_polynormal: np.ndarray = _array("* 3", "outward normals of the faces, geom frame")
 
     # explicit pairs and excluded bodies
     pair_geom1: np.ndarray = _array("npair", "first geom")
@@ -219,8 +225,8 @@ class Model:
     actuator_names: tuple[str, ...] = _names("actuators")
     key_names: tuple[str, ...] = _names("keyframes")
 
-    stat_meaninertia: float = _size("mean diagonal inertia at qpos0, which scales the solver's tolerance")
-    opt: ModelOptions = dataclasses.field(metadata={"meaning": "options", "role": CONSTANT})
+    stat_meaninertia: float = _scalar("mean diagonal inertia at qpos0, which scales the solver's tolerance")
+    opt: ModelOptions = _scalar("options")
 
     @classmethod
     def from_mujoco(cls, mj_model: mujoco.MjModel) -> Model:
@@ -230,13 +236,9 @@ class Model:
         if _mujoco_version() < _MARGIN_IS_INFLATION_SINCE:
             for kind in ("geom", "pair"):
                 arrays[f"{kind}_margin"] = _frozen(arrays[f"{kind}_margin"] - arrays[f"{kind}_gap"])
-        return cls(
-            **sizes,
-            **arrays,
-            **_all_names(mj_model),
-            stat_meaninertia=float(mj_model.stat.meaninertia),
-            opt=ModelOptions.from_mujoco(mj_model.opt),
-        )
+        values: dict[str, Any] = {**sizes, **arrays, **_all_names(mj_model)}
+        values["stat_meaninertia"] = float(mj_model.stat.meaninertia)
+        return cls(**values, opt=ModelOptions.from_mujoco(mj_model.opt))
 
     @classmethod
     def _size_names(cls) -> tuple[str, ...]:

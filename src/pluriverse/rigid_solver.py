@@ -23,7 +23,8 @@ from pluriverse.runtime import runtime
 from pluriverse.state import STATUS_NON_FINITE, State
 from pluriverse.states import RigidSolverState
 from pluriverse.status_monitor import PERIOD, StatusMonitor
-from pluriverse.step_kernel import KinematicsKernel, StepKernel, StepSettings
+from pluriverse.step import StepSettings
+from pluriverse.step_kernel import KinematicsKernel, StepKernel
 from pluriverse.typing import ArrayLike, IndexLike
 
 
@@ -39,9 +40,9 @@ class RigidSolver:
     """Reached as `scene.sim.rigid_solver` or `scene.rigid_solver` once the scene is built.
 
     Index arguments count over the whole scene, in the order in which the entities were added: `dofs_idx`, `qs_idx`,
-    `links_idx`, `geoms_idx`, `actuators_idx`. Every kind of index works: int (keeps its axis), slice, range, list, numpy,
-    torch, boolean mask; negative ones count from the end. Values spread as `broadcasting.spread` says. Getters return
-    fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without the environment axis if n_envs=0.
+    `links_idx`, `geoms_idx`, `actuators_idx`. Every kind of index works: int (keeps its axis), slice, range, list,
+    numpy, torch, boolean mask; negative ones count from the end. Values spread as `broadcasting.spread` says. Getters
+    return fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without the environment axis if n_envs=0.
     Setters end the frozen state of the environments they touch, and the next step starts from the new state only.
     """
 
@@ -65,7 +66,7 @@ class RigidSolver:
         self._kernel = StepKernel(model, settings, device, dtype)
         self._gains = Gains(model, self._state, self._axes)
         self._commands = Commands(model, self._state, self._axes, self._gains)
-        self._friction = GeomFriction(self._state, self._axes)
+        self._friction = GeomFriction(model, self._state, self._axes)
         self._dofs = DofStates(model, self._state, self._axes, self._motion_changed)
         self._links = LinkStates(
             model, self._state, self._axes, lambda: KinematicsKernel(model, device, dtype), self._motion_changed
@@ -103,7 +104,7 @@ class RigidSolver:
 
     def get_state(self, f: int | None = None) -> RigidSolverState:
         """A copy of the present state. `f` has no effect: there is one state."""
-        envs = self._axes.envs.all_batched
+        envs = self.every_env
         return RigidSolverState(
             qpos=self.get_qpos(envs_idx=envs),
             dofs_vel=self.get_dofs_velocity(envs_idx=envs),
@@ -170,12 +171,15 @@ class RigidSolver:
     get_links_quat = to_part("_links", LinkStates.get_links_quat)
     get_links_vel = to_part("_links", LinkStates.get_links_vel)
     get_links_ang = to_part("_links", LinkStates.get_links_ang)
+    get_geoms_pos = to_part("_links", LinkStates.get_geoms_pos)
+    get_geoms_quat = to_part("_links", LinkStates.get_geoms_quat)
     set_base_links_pos = to_part("_links", LinkStates.set_base_links_pos)
     set_base_links_quat = to_part("_links", LinkStates.set_base_links_quat)
 
     get_geoms_friction = to_part("_friction", GeomFriction.get_geoms_friction)
     set_geoms_friction = to_part("_friction", GeomFriction.set_geoms_friction)
     get_geoms_friction_ratio = to_part("_friction", GeomFriction.get_geoms_friction_ratio)
+    set_links_friction_ratio = to_part("_friction", GeomFriction.set_links_friction_ratio)
     set_geoms_friction_ratio = to_part("_friction", GeomFriction.set_geoms_friction_ratio)
 
     def get_links_mass(self, links_idx: IndexLike = None) -> torch.Tensor:
@@ -192,6 +196,24 @@ class RigidSolver:
         """([n_envs,]) seconds since each environment's last reset."""
         start = read(self._clock_start, self._first_row, self._axes.envs.select(envs_idx))[..., 0]
         return ((self._steps - start).double() * self.dt).to(self._state.qpos.dtype)
+
+    n_dofs = property(lambda self: self.model.nv, doc="Degrees of freedom of the scene.")
+    n_qs = property(lambda self: self.model.nq, doc="Numbers in qpos.")
+    n_links = property(lambda self: len(self.links), doc="Links of all entities.")
+    n_joints = property(lambda self: len(self.joints), doc="Joints of all entities.")
+    n_geoms = property(lambda self: self.model.ngeom, doc="Geoms of the scene.")
+    n_entities = property(lambda self: len(self.entities), doc="Entities of the scene.")
+    n_equalities = property(lambda self: self.model.neq, doc="Equality constraints of the scene.")
+
+    @property
+    def device(self) -> torch.device:
+        """Where the State lies."""
+        return self._state.qpos.device
+
+    @property
+    def every_env(self) -> Envs:
+        """For `envs_idx`: every environment, with an environment axis even if n_envs=0."""
+        return self._axes.envs.all_batched
 
     @property
     def steps(self) -> int:
@@ -233,8 +255,8 @@ class RigidSolver:
             source = getattr(state, name)
             if tuple(source.shape) != (n, target.shape[0]):
                 raise GenesisException(
-                    f"state.{name} has shape {tuple(source.shape)}, this scene needs ({n}, {target.shape[0]}): the state was "
-                    "taken from another scene."
+                    f"state.{name} has shape {tuple(source.shape)}, this scene needs ({n}, {target.shape[0]}): "
+                    "the state was taken from another scene."
                 )
             target[:, :n] = source.T
         return snapshot

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pluriverse.constants import integrator
+from pluriverse.errors import GenesisException
 from pluriverse.model import Model
-from pluriverse.options import RigidOptions
+from pluriverse.options import RigidOptions, SimOptions
 from pluriverse.step import StepSettings
 
 
@@ -39,6 +39,14 @@ def step_settings(model: Model, rigid: RigidOptions) -> StepSettings:
     )
 
 
-def substeps_of(model: Model, dt: float) -> int:
-    """Physics steps in a control step of `dt` [s]."""
-    return max(1, round(dt / model.opt.timestep))
+def substeps_of(model: Model, sim: SimOptions) -> int:
+    """Physics steps in one control step of `sim.dt`, at the time step of the model. An error if they do not fit."""
+    substeps = round(sim.dt / model.opt.timestep)
+    fits = substeps >= 1 and abs(substeps * model.opt.timestep - sim.dt) <= 1e-6 * sim.dt
+    if not fits or sim.substeps not in (1, substeps):
+        raise GenesisException(
+            f"SimOptions(dt={sim.dt:g}, substeps={sim.substeps}) and a physics step of {model.opt.timestep:g} s "
+            "(RigidOptions.dt, or the file whose options are used) do not fit: dt must be substeps physics steps. "
+            "Leave RigidOptions.dt out, or let it divide SimOptions.dt and leave substeps out."
+        )
+    return substeps

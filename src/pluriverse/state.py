@@ -16,10 +16,10 @@ _CPU_LANES = 16  # environments in one vector of a CPU kernel
 
 
 class State:
-    """Tensors of shape (rows, N), environment index fastest, allocated once: kernels and CUDA graphs hold their addresses.
+    """Tensors of shape (rows, N), environment index fastest. Kernels and CUDA graphs hold their addresses.
 
-    N is n_envs on CUDA. On the CPU it is rounded up to a multiple of 16; the padding holds environments that nobody
-    reads. `n_envs=0` is stored as one environment.
+    They are allocated once. N is n_envs on CUDA. On the CPU it is rounded up to a multiple of 16; the padding holds
+    environments that nobody reads. `n_envs=0` is stored as one environment.
 
     qpos: (nq, N), [m] and [rad], a free joint as xyz + wxyz.
     qvel: (nv, N), a free joint as linear velocity in world axes and angular velocity in body axes.

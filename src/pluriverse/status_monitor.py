@@ -91,6 +91,6 @@ class StatusMonitor:
         if bad_count:
             faults.append("the values for a boolean envs_idx had not as many rows as the mask has True entries")
         return (
-            f"In an earlier call with an envs_idx on the GPU {' and '.join(faults)}. This is found late because checking at "
-            "the call would wait for the GPU; pass the index as a CPU tensor or list to find the call."
+            f"In an earlier call with an envs_idx on the GPU {' and '.join(faults)}. This is found late because "
+            "checking at the call would wait for the GPU; pass the index as a CPU tensor or list to find the call."
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.constraints.contacts import Contacts, candidates
+from pluriverse.constraints.candidates import candidates
+from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.joint_space import JointSpace
 from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
 from pluriverse.constraints.rows import JointRows, joint_rows

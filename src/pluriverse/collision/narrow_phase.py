@@ -3,49 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pluriverse.collision import plane, round
 from pluriverse.collision.placed import Emit, Placed
 from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, GEOM_TYPE_NAMES, MESH, PLANE, SPHERE
+from pluriverse.dynamics.spatial import dot, sub
 from pluriverse.errors import GenesisException
 
-# By types, the smaller first: what finds the contacts, and how many there are at most.
-KINDS: dict[tuple[int, int], tuple[Callable[[Any, Placed, Placed, float, Emit], None], int]] = {
-    (PLANE, SPHERE): (plane.plane_sphere, 1),
-    (PLANE, CAPSULE): (plane.plane_capsule, 2),
-    (PLANE, ELLIPSOID): (plane.plane_ellipsoid, 1),
-    (PLANE, CYLINDER): (plane.plane_cylinder, 4),
-    (PLANE, BOX): (plane.plane_box, 4),
-    (PLANE, MESH): (plane.plane_mesh, 3),
-    (SPHERE, SPHERE): (round.sphere_sphere, 1),
-    (SPHERE, CAPSULE): (round.sphere_capsule, 1),
-    (CAPSULE, CAPSULE): (round.capsule_capsule, 2),
+
+class Kind(NamedTuple):
+    """How the contacts of two types of geom are found."""
+
+    find: Callable[[Any, Placed, Placed, float, Emit], None]
+    sites: int  # the most contacts
+    guarded: bool  # costs so much that the bounding spheres are tested first
+
+
+KINDS = {  # by types, the smaller first
+    (PLANE, SPHERE): Kind(plane.plane_sphere, 1, False),
+    (PLANE, CAPSULE): Kind(plane.plane_capsule, 2, False),
+    (PLANE, ELLIPSOID): Kind(plane.plane_ellipsoid, 1, True),
+    (PLANE, CYLINDER): Kind(plane.plane_cylinder, 4, True),
+    (PLANE, BOX): Kind(plane.plane_box, 4, True),
+    (PLANE, MESH): Kind(plane.plane_mesh, 4, True),
+    (SPHERE, SPHERE): Kind(round.sphere_sphere, 1, False),
+    (SPHERE, CAPSULE): Kind(round.sphere_capsule, 1, False),
+    (CAPSULE, CAPSULE): Kind(round.capsule_capsule, 2, True),
 }
 
 
 def contact_sites(type1: int, type2: int) -> int:
-    """The most contacts that two geoms of these types (mjtGeom, the smaller first) can have; 0 for kinds not in `KINDS`."""
-    return KINDS[type1, type2][1] if (type1, type2) in KINDS else 0
+    """The most contacts of two geoms of these types (mjtGeom, the smaller first); 0 for kinds that are not written."""
+    return KINDS[type1, type2].sites if (type1, type2) in KINDS else 0
 
 
 def collide(run: Any, geom1: Placed, geom2: Placed, margin: float, emit: Emit) -> None:
     """Calls `emit(distance, position, normal, tangent)` for each contact with distance < margin.
 
-    `emit` is called inside a guarded block, once for each of the pair's `contact_sites` while tracing. The distance [m] is
-    negative in penetration; the position [m] is half way between the surfaces, relative to the geoms' own reference
-    point; the unit normal points from geom1 to geom2; the tangent is None, or an axis near which the first tangent of
-    the contact frame should lie (parallel to the normal for an upright capsule). World axes throughout.
+    `emit` is called inside a guarded block, once for each of the pair's `contact_sites` while tracing. The distance
+    [m] is negative in penetration; the position [m] is half way between the surfaces, relative to the geoms' own
+    reference point; the unit normal points from geom1 to geom2; the tangent is None, or a unit axis which the first
+    tangent of the contact frame should follow (parallel to the normal for an upright capsule). World axes throughout.
 
     Contacts are MuJoCo's, in MuJoCo's order but for the corners of a box.
 
     Raises GenesisException where contacts of these types are not written, or the types are in the wrong order.
     """
     if (geom1.type, geom2.type) not in KINDS:
-        names = [f"{GEOM_TYPE_NAMES[a]}-{GEOM_TYPE_NAMES[b]}" for a, b in KINDS]
-        given = f"{GEOM_TYPE_NAMES[geom1.type]}-{GEOM_TYPE_NAMES[geom2.type]}"
+        kinds = ", ".join(f"{GEOM_TYPE_NAMES[a]}-{GEOM_TYPE_NAMES[b]}" for a, b in KINDS)
         raise GenesisException(
-            f"Contacts between {given} are not available. The kinds in this order are {', '.join(names)}. Leave the pair "
-            f"out (contype and conaffinity, or an exclude), or give it shapes from this list."
+            f"Contacts between {GEOM_TYPE_NAMES[geom1.type]} and {GEOM_TYPE_NAMES[geom2.type]} are not written. "
+            f"The kinds, in this order of types, are {kinds}. Leave the pair out (contype and conaffinity, or an "
+            f"exclude), or give its geoms shapes from this list."
         )
-    KINDS[geom1.type, geom2.type][0](run, geom1, geom2, margin, emit)
+    kind = KINDS[geom1.type, geom2.type]
+    for _ in run.when(_bounds_touch(geom1, geom2, margin) if kind.guarded else True):
+        kind.find(run, geom1, geom2, margin, emit)
+
+
+def _bounds_touch(geom1: Placed, geom2: Placed, margin: float) -> Any:
+    if geom1.type == PLANE:
+        return plane.height_above(geom1, geom2) - geom2.rbound < margin
+    apart = sub(geom2.position, geom1.position)
+    reach = geom1.rbound + geom2.rbound + margin
+    return dot(apart, apart) < reach * reach

@@ -6,9 +6,10 @@ from typing import Any
 
 from pluriverse.collision.placed import Emit, Placed
 from pluriverse.dynamics.spatial import Vector, add, cross, dot, scale, sub
-from pluriverse.trace.functions import clamp, maximum, reciprocal, select, sqrt
+from pluriverse.trace.functions import absolute, clamp, maximum, reciprocal, select, sqrt
 
 SMALL = 1e-15  # mjMINVAL
+PARALLEL = 1e-8  # squared sine of the angle below which two capsules count as parallel
 
 
 def sphere_sphere(run: Any, sphere1: Placed, sphere2: Placed, margin: float, emit: Emit) -> None:
@@ -24,42 +25,36 @@ def sphere_capsule(run: Any, sphere: Placed, capsule: Placed, margin: float, emi
 
 
 def capsule_capsule(run: Any, capsule1: Placed, capsule2: Placed, margin: float, emit: Emit) -> None:
-    """At most 1 contact, 2 where the capsules are parallel.
+    """At most 1 contact; where the capsules are parallel 2, at the ends of their overlap (MuJoCo 4).
 
     The nearest points of the segments lie at `along1` and `along2` on their axes (Ericson 2005, section 5.1.9).
     """
     axis1, axis2, half1, half2 = capsule1.axis, capsule2.axis, capsule1.size[1], capsule2.size[1]
     apart = sub(capsule2.position, capsule1.position)
-    reach = capsule1.rbound + capsule2.rbound + margin
-    for _ in run.when(dot(apart, apart) < reach * reach):
-        cosine, a, b = dot(axis1, axis2), dot(axis1, apart), dot(axis2, apart)
-        # From the cross product, whose rounding does not hide how parallel they are.
-        normal = cross(axis1, axis2)
-        sine2 = dot(normal, normal)
-        parallel = sine2 * ((half1 * half1) * (half2 * half2)) < SMALL
+    cosine, a, b = dot(axis1, axis2), dot(axis1, apart), dot(axis2, apart)
+    normal = cross(axis1, axis2)
+    sine2 = dot(normal, normal)  # unlike 1 - cosine^2, exact for small angles in single precision too
+    parallel = sine2 < PARALLEL
 
-        # The nearest points of the lines, then of each segment to the other's point: exact, and apt for small angles.
-        along1 = clamp((a - cosine * b) * reciprocal(maximum(sine2, SMALL)), -half1, half1)
-        along2 = clamp(cosine * along1 - b, -half2, half2)
-        along1 = clamp(a + cosine * along2, -half1, half1)
+    # The nearest points of the lines, then of each segment to the other's point.
+    along1 = clamp((a - cosine * b) * reciprocal(maximum(sine2, PARALLEL)), -half1, half1)
+    along2 = clamp(cosine * along1 - b, -half2, half2)
+    along1 = clamp(a + cosine * along2, -half1, half1)
 
-        def ends() -> list[Any]:
-            """The first two that touch, of the four ends and their nearest points on the other segment."""
-            candidates = [(end, clamp(cosine * end - b, -half2, half2)) for end in (half1, -half1)]
-            candidates += [(clamp(a + cosine * end, -half1, half1), end) for end in (half2, -half2)]
-            touch = margin + capsule1.size[0] + capsule2.size[0]
-            first, second = [0.0, 0.0, False], [0.0, 0.0, False]
-            for s, t in reversed(candidates):
-                between = sub(add(apart, scale(axis2, t)), scale(axis1, s))
-                touches = dot(between, between) < touch * touch
-                second = [select(touches, new, old) for new, old in zip(first, second, strict=True)]
-                first = [select(touches, new, old) for new, old in zip([s, t, True], first, strict=True)]
-            return [*first, *second]
+    def overlap() -> list[Any]:
+        """Its two ends, lower first along axis 1; each is an end of one capsule."""
+        places: list[Any] = []
+        for end in (-half2, half2):
+            end2 = select(cosine < 0.0, -end, end)
+            beside = a + cosine * end2
+            s = clamp(beside, -half1, half1)
+            places += [s, select(absolute(beside) < half1, end2, clamp(cosine * s - b, -half2, half2))]
+        return places
 
-        s1, t1, one, s2, t2, two = run.choose(parallel, ends, [along1, along2, True, 0.0, 0.0, False])
-        for s, t, exists in ((s1, t1, one), (s2, t2, two)):
-            for _ in run.when(exists):
-                _spheres(run, capsule1, _on_axis(capsule1, s), capsule2, _on_axis(capsule2, t), margin, emit)
+    s1, t1, s2, t2 = run.choose(parallel, overlap, [along1, along2, 0.0, 0.0])
+    for s, t, exists in ((s1, t1, True), (s2, t2, parallel)):
+        for _ in run.when(exists):
+            _spheres(run, capsule1, _on_axis(capsule1, s), capsule2, _on_axis(capsule2, t), margin, emit)
 
 
 def _on_axis(geom: Placed, along: Any) -> Vector:

@@ -6,54 +6,21 @@ pyramid with mu = 0 whose four rows share its weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pluriverse.collision.narrow_phase import collide, contact_sites
-from pluriverse.collision.placed import Hull, Placed
-from pluriverse.collision_pairs import ContactPair, contact_pairs, is_written
+from pluriverse.collision_pairs import ContactPair
 from pluriverse.dynamics.kinematics import Pose
-from pluriverse.dynamics.spatial import Vector, add, cross, dot, matmul, negate, scale, sub
+from pluriverse.dynamics.spatial import Vector, cross, dot, negate, scale, sub
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.expression import Expr
 from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
+from .candidates import Candidate, LoopPair, LoopTables, SinglePair, loop_groups
 from .impedance import impedance, stiffness_and_damping, weight
 
 MIN_FRICTION = 1e-5  # mjMINMU
-
-
-@dataclass(eq=False)
-class Candidate:
-    """A pair of geoms that may touch, on each lane; the body whose reference point its contacts are given about is `node`."""
-
-    pairs: tuple[ContactPair, ...]
-    node: Node  # of geom2, or of geom1 where geom2 cannot move
-    other: Node | None  # the other moving body
-    flipped: bool  # geom2 cannot move: the contact pushes `node` against the normal
-
-
-def candidates(tree: Tree) -> list[Candidate]:
-    """The pairs whose contacts are computed, one for all lanes."""
-    model = tree.model
-    lane_of = {g: (k, geoms) for node in tree.nodes for geoms in node.geoms for k, g in enumerate(geoms)}
-    if tree.run.lanes > 1:  # a trunk geom is on every lane; a limb's geom stands for those of the other lanes
-        lane_of = {g: (0, geoms) if len(set(geoms)) == 1 else place for g, place in lane_of.items() for geoms in [place[1]]}
-    written = [p for p in contact_pairs(model) if is_written(model, p)]
-    by_geoms = {(p.geom1, p.geom2): p for p in written}
-    found = []
-    for pair in written:
-        moving = [g for g in (pair.geom1, pair.geom2) if g in lane_of]
-        if any(lane_of[g][0] != 0 for g in moving):
-            continue
-        geoms = [lane_of[g][1] if g in lane_of else (g,) * tree.run.lanes for g in (pair.geom1, pair.geom2)]
-        pairs = tuple(by_geoms[a, b] for a, b in zip(*geoms, strict=True))
-        nodes = [tree.node(int(model.body_weldid[model.geom_bodyid[g]])) if g in lane_of else None for g in (pair.geom1, pair.geom2)]
-        flipped = nodes[1] is None
-        node, other = (nodes[0], None) if flipped else (nodes[1], nodes[0])
-        assert node is not None
-        found.append(Candidate(pairs, node, other, flipped))
-    return found
+MIN_TANGENT = 1e-30  # squared length
 
 
 class Contacts:
@@ -108,108 +75,58 @@ class Contacts:
 
     def detect(self, poses: dict[Node, Pose], velocities: dict, accelerations: dict, friction: Any, settings: Any) -> None:
         """Finds the contacts; `accelerations`: body motions of the joint accelerations that the solver starts from."""
-        model = self.tree.model
-        for c in self.candidates:
-            reference = poses[c.node].world
-            geoms = [self._placed(c, side, poses, reference) for side in (0, 1)]
-            margin = c.pairs[0].margin
-            mu = self._pair_friction(c, friction)
-            k, b = stiffness_and_damping(c.pairs[0].solref, c.pairs[0].solimp, settings.dt, settings.refsafe)
-            translation = self.tree.constants(
-                [sum(float(model.body_invweight0[model.geom_bodyid[g], 0]) for g in (p.geom1, p.geom2)) for p in c.pairs]
-            )
+        groups, singles = loop_groups(self.tree, self.candidates)
+        for c in singles:
+            self._detect_pair(SinglePair(self.tree, self.nodes, c, poses, velocities, accelerations), friction, settings)
+        if groups:
+            tables = LoopTables(self.tree, self.nodes, groups, poses, velocities, accelerations)
+            for group in groups:
+                for pair in tables.each(group):
+                    self._detect_pair(pair, friction, settings)
 
-            def emit(distance: Any, position: Vector, normal: Vector, tangent: Vector | None, c: Candidate = c, mu: Any = mu,
-                     k: float = k, b: float = b, translation: Any = translation, margin: float = margin) -> None:  # fmt: skip
-                n, t1, t2 = contact_frame(normal, tangent)
-                if c.flipped:
-                    n, t1 = negate(n), negate(t1)
-                motion_at = self._relative_motion(c, position, poses)
-                velocity, start = ([dot(e, motion_at(m)) for e in (n, t1, t2)] for m in (velocities, accelerations))
-                d = impedance(c.pairs[0].solimp, distance - margin)
-                reference = [-(velocity[0] * b) - d * (distance - margin) * k, -(velocity[1] * b), -(velocity[2] * b)]
-                frictions, D = self._weight(c, d, translation, mu(), settings.impratio)
-                values = {"weight": D, "friction": frictions[0], "node": self.nodes.index(c.node)}
-                values |= _spread("point", position) | _spread("reference", reference) | _spread("now", sub(start, reference))
-                values |= _spread("target", [0.0] * 3)
-                values |= {"tangent0": t1[0], "tangent1": t1[1]} if self.normal else _spread("normal", n) | _spread("tangent", t1)
-                if self.anisotropic:
-                    values["friction2"] = frictions[1]
-                if self.coupled:
-                    values["other"] = self.nodes.index(c.other) if c.other else len(self.nodes)
-                    arm = add(position, between(poses, c.other, c.node)) if c.other else [0.0] * 3
-                    values |= _spread("other_point", arm)
-                self.records.append(**values)
-                for node in (c.node, c.other):
-                    if node is not None:
-                        self.touched[node].value = True
+    def _detect_pair(self, pair: SinglePair | LoopPair, friction: Any, settings: Any) -> None:
+        parameters = pair.parameters
+        k, b = stiffness_and_damping(parameters.solref, parameters.solimp, settings.dt, settings.refsafe)
 
-            collide(self.run, *geoms, margin, emit)
+        def emit(distance: Any, position: Vector, normal: Vector, tangent: Vector | None) -> None:
+            n, t1, t2 = contact_frame(normal, tangent)
+            if pair.flipped:
+                n, t1 = negate(n), negate(t1)
+            other_point = pair.other_point(position)
+            velocity, start = ([dot(e, m) for e in (n, t1, t2)] for m in pair.relative_motions(position, other_point))
+            d = impedance(parameters.solimp, distance - parameters.margin)
+            normal_reference = -(velocity[0] * b) - d * (distance - parameters.margin) * k
+            reference = [normal_reference, -(velocity[1] * b), -(velocity[2] * b)]
+            mu, D = _friction_and_weight(parameters, d, pair, friction, settings.impratio)
+            values = {"weight": D, "friction": mu[0], "node": pair.node} | _spread("target", [0.0] * 3)
+            values |= _spread("point", position) | _spread("reference", reference) | _spread("now", sub(start, reference))
+            values |= {"tangent0": t1[0], "tangent1": t1[1]} if self.normal else _spread("normal", n) | _spread("tangent", t1)
+            if self.anisotropic:
+                values["friction2"] = mu[1]
+            if self.coupled:
+                values |= {"other": pair.other} | _spread("other_point", other_point or [0.0] * 3)
+            self.records.append(**values)
+            for node in pair.touched:
+                self.touched[node].value = True
 
-    def _weight(self, c: Candidate, d: Any, translation: Any, mu: list[Any], impratio: float) -> tuple[list[Any], Any]:
-        """Friction coefficients and the weight of each of the four rows (MuJoCo's `mj_makeImpedance`)."""
-        if c.pairs[0].condim == 1:
-            return [0.0, 0.0], weight(d, translation) * 0.25
-        inverse_inertia = translation * (1.0 + mu[0] * mu[0])
-        return mu, weight(d, inverse_inertia * (2.0 / impratio) * (mu[0] * mu[0]))
-
-    def _pair_friction(self, c: Candidate, friction: Any) -> Any:
-        """A function that reads the two sliding friction coefficients, to be called where a contact is known."""
-
-        def read() -> list[Any]:
-            pair = c.pairs[0]
-            if pair.friction is not None:
-                return [max(MIN_FRICTION, x) for x in pair.friction[:2]]
-            mu: Any = MIN_FRICTION
-            for side in range(len(pair.friction_geoms)):
-                rows = tuple(p.friction_geoms[side] for p in c.pairs)
-                mu = maximum(mu, friction.read(rows if len(set(rows)) > 1 else rows[0]))
-            return [mu, mu]
-
-        return read
-
-    def _relative_motion(self, c: Candidate, position: Vector, poses: dict[Node, Pose]) -> Any:
-        def motion_at(motions: dict[Node, Vector]) -> Vector:
-            own = motions[c.node]
-            velocity = add(own[3:], cross(own[:3], position))
-            if c.other is None:
-                return velocity
-            there = motions[c.other]
-            return sub(velocity, add(there[3:], cross(there[:3], add(position, between(poses, c.other, c.node)))))
-
-        return motion_at
-
-    def _placed(self, c: Candidate, side: int, poses: dict[Node, Pose], reference: Vector) -> Placed:
-        model, tree = self.tree.model, self.tree
-        geoms = tuple((p.geom1, p.geom2)[side] for p in c.pairs)
-        node = (c.other if not c.flipped else c.node, c.node if not c.flipped else None)[side]
-        g = geoms[0]
-        if node is None:
-            place, axes = tree.static_geoms[g]
-            position = sub([float(x) for x in tree.constants([place])], reference)
-            rotation = tree.constants([axes])
-        else:
-            local, axes_ = tree.geom_frame(geoms)
-            pose = poses[node]
-            offset = between(poses, c.node, node)
-            position = add(offset, pose.point(local))
-            rotation = matmul(pose.rotation, axes_)
-        return Placed(
-            type=int(model.geom_type[g]),
-            position=position,
-            rotation=rotation,
-            size=[tree.constants([model.geom_size[i, k] for i in geoms]) for k in range(3)],
-            rbound=tree.constant(model.geom_rbound, geoms),
-            hull=Hull.from_model(model, g) if model.geom_dataid[g] >= 0 else None,
-        )
+        collide(self.run, *pair.geoms, parameters.margin, emit)
 
 
-def between(poses: dict[Node, Pose], start: Node | None, end: Node | None) -> Vector:
-    """The vector from one body's reference point to another's; exact in float32 for bodies of one tree however far away."""
-    if start is end or start is None or end is None:
-        return [0.0, 0.0, 0.0]
-    a, b = poses[start], poses[end]
-    return add(sub(b.base, a.base), sub(b.reach, a.reach))
+def _friction_and_weight(
+    parameters: ContactPair, d: Any, pair: SinglePair | LoopPair, friction: Any, impratio: float
+) -> tuple[list[Any], Any]:
+    """The friction coefficients, and the weight of each of the four rows (MuJoCo's `mj_makeImpedance`)."""
+    if parameters.condim == 1:
+        return [0.0, 0.0], weight(d, pair.translation) * 0.25
+    if parameters.friction is not None:
+        mu: list[Any] = [max(MIN_FRICTION, x) for x in parameters.friction[:2]]
+    else:
+        sliding: Any = MIN_FRICTION
+        for row in pair.friction_rows:
+            sliding = maximum(sliding, friction.read(row))
+        mu = [sliding, sliding]
+    inverse_inertia = pair.translation * (1.0 + mu[0] * mu[0])
+    return mu, weight(d, inverse_inertia * (2.0 / impratio) * (mu[0] * mu[0]))
 
 
 def contact_frame(normal: Vector, tangent: Vector | None) -> tuple[Vector, Vector, Vector]:
@@ -218,7 +135,9 @@ def contact_frame(normal: Vector, tangent: Vector | None) -> tuple[Vector, Vecto
         near_y = absolute(normal[1]) >= 0.5
         tangent = [0.0, select(near_y, 0.0, 1.0), select(near_y, 1.0, 0.0)]
     t = sub(tangent, scale(normal, dot(normal, tangent)))
-    t = scale(t, rsqrt(dot(t, t) + 1e-30))
+    length2 = dot(t, t)
+    across = length2 >= MIN_TANGENT  # else the tangent lies along the normal (an upright capsule): any direction will do
+    t = [select(across, x * rsqrt(maximum(length2, MIN_TANGENT)), float(i == 0)) for i, x in enumerate(t)]
     return list(normal), t, cross(normal, t)
 
 

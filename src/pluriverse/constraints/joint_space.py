@@ -11,13 +11,17 @@ from typing import Any
 
 from pluriverse.dynamics.inertia import node_dofs
 from pluriverse.dynamics.kinematics import Pose, body_motions
-from pluriverse.dynamics.spatial import Vector, add, cross, dot, sub
+from pluriverse.dynamics.spatial import (
+    Articulated, Vector, add, articulated_from, articulated_numbers, articulated_shift, articulated_times, cross, dot,
+    shift_force, sub,
+)  # fmt: skip
 from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import reciprocal
 
 from .contacts import Contacts
 from .rows import JointRows
-from .sweep import pyramid_stiffness, solve_symmetric
+from .sweep import body_stiffness, pyramid_stiffness, solve_symmetric
 
 UNROLLED_DOFS = 36  # beyond, straight-line code grows as the cube
 
@@ -49,12 +53,58 @@ class JointSpace:
         for d, force in self.joint_rows.constant_forces.items():
             f[d] = f[d] + force
         if self.contacts is not None and self.contacts.capacity:
-            H, f = self._with_contacts(self.contacts, H, f)
+            add_contacts = self._with_coupled_contacts if self.contacts.coupled else self._with_world_contacts
+            H, f = add_contacts(self.contacts, H, f)
         target = dict(enumerate(_solve(self.tree.run, n, H, f)))
         return target, body_motions(self.tree, self.poses, [target[d] for d in range(n)])
 
-    def _with_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
-        """Adds the contacts' active rows, where there are any."""
+    def _with_world_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
+        """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their stiffness."""
+        run = self.tree.run
+        read = body_stiffness(self.tree, contacts)
+        any_contact: Any = False
+        for touched in contacts.touched.values():
+            any_contact = any_contact | touched.value
+        places = sorted(_contact_places(contacts))
+        present = [H.get(place, 0.0) for place in places] + f
+
+        def stiffened() -> list[Any]:
+            sums, push = dict(zip(places, present, strict=False)), list(f)
+            composite: dict[Node, list[Any]] = {}
+            for node in reversed(self.tree.nodes):
+                numbers = composite.get(node, [0.0] * 27)
+                if node in contacts.touched:
+                    numbers = run.choose(contacts.touched[node].value, lambda n=node, x=numbers: add(x, read(n)), numbers)
+                if all(is_zero(x) for x in numbers):
+                    continue
+                self._add_stiffness(node, articulated_from(numbers), numbers[21:], sums, push)
+                if node.parent is not None:
+                    step = self.poses[node].step
+                    passed = articulated_numbers(articulated_shift(articulated_from(numbers), step))
+                    passed += shift_force(numbers[21:], step)
+                    composite[node.parent] = add(composite.get(node.parent, [0.0] * 27), passed)
+            return [sums[place] for place in places] + push
+
+        values = run.choose(any_contact, stiffened, present)
+        return H | dict(zip(places, values, strict=False)), values[len(places) :]
+
+    def _add_stiffness(self, node: Node, stiffness: Articulated, force: Vector, sums: Matrix, push: list[Any]) -> None:
+        """Adds S' K S over the dofs that move a body, for the stiffness K of all that it carries, and takes S' force away."""
+        columns, dofs = self.poses[node].columns, node_dofs(node)
+        for k, dof in enumerate(dofs):
+            push[dof] = push[dof] - dot(columns[k], force)
+            pull = articulated_times(stiffness, columns[k])
+            for i in range(k + 1):
+                sums[dof, dofs[i]] = sums[dof, dofs[i]] + dot(columns[i], pull)
+            below, above = node, node.parent
+            while above is not None:
+                pull = shift_force(pull, self.poses[below].step)
+                for d, column in zip(node_dofs(above), self.poses[above].columns, strict=True):
+                    sums[dof, d] = sums[dof, d] + dot(column, pull)
+                below, above = above, above.parent
+
+    def _with_coupled_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
+        """Adds the active rows of contacts, where there are any: J of one contact after the other, in loops."""
         run, n = self.tree.run, self.tree.model.nv
         places = sorted(set(H) | _contact_places(contacts))
         total, push = run.array(n * n, scratch=True), run.array(n, scratch=True)

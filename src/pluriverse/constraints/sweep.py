@@ -140,10 +140,13 @@ def _accelerate(tree: Tree, poses: dict[Node, Pose], factors: dict[Node, Any]) -
 STIFFNESS_NUMBERS = 27  # an articulated inertia and a force
 
 
-def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
-    """Sums the active rows of every contact into a stiffness per body; returns what adds it to the body's inertia."""
+def body_stiffness(tree: Tree, contacts: Contacts) -> Callable[[Node], list[Any]]:
+    """Sums the active rows of all contacts with the world into one stiffness per body.
+
+    Returns what reads a touched body's 27 numbers: articulated stiffness, and the force it needs besides.
+    """
     run, records = tree.run, contacts.records
-    total = run.array(STIFFNESS_NUMBERS * max(1, len(contacts.nodes)), scratch=True)
+    total = run.array(STIFFNESS_NUMBERS * len(contacts.nodes), scratch=True)
     for k in run.each(records):
         start = records.node[k] * STIFFNESS_NUMBERS
         for i in range(STIFFNESS_NUMBERS):
@@ -154,14 +157,22 @@ def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
         for i, x in enumerate(articulated_numbers(stiffness) + negate(force)):
             total[start + i] = total[start + i] + x
 
+    def read(node: Node) -> list[Any]:
+        start = contacts.nodes.index(node) * STIFFNESS_NUMBERS
+        return [total[start + i] for i in range(STIFFNESS_NUMBERS)]
+
+    return read
+
+
+def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
+    """What adds the stiffness of a body's active contacts to its inertia."""
+    read = body_stiffness(tree, contacts)
+
     def stiffen(node: Node, inertia: Articulated, bias: Vector) -> tuple[Articulated, Vector]:
         if node not in contacts.touched:
             return inertia, bias
-        start = contacts.nodes.index(node) * STIFFNESS_NUMBERS
         present = articulated_numbers(inertia) + bias
-        numbers = run.choose(
-            contacts.touched[node].value, lambda: [x + total[start + i] for i, x in enumerate(present)], present
-        )
+        numbers = tree.run.choose(contacts.touched[node].value, lambda: add(present, read(node)), present)
         return articulated_from(numbers), numbers[21:]
 
     return stiffen

@@ -27,8 +27,7 @@ from pluriverse.importers.rules import (
 )
 
 # Fields that the dynamics uses, most of them through `Model`.
-USED = frozenset(
-    """
+USED = """
     nq nv nu nbody njnt ntree ngeom nmesh nmeshvert nmeshface nmeshgraph npair nexclude neq nkey
     qpos0 qpos_spring
     body_parentid body_rootid body_weldid body_jntnum body_jntadr body_dofnum body_dofadr body_geomnum body_geomadr
@@ -50,8 +49,7 @@ USED = frozenset(
     opt opt.timestep opt.gravity opt.integrator opt.cone opt.solver opt.impratio opt.tolerance opt.ls_tolerance
     opt.iterations opt.ls_iterations opt.disableflags opt.enableflags
     stat stat.meaninertia
-    """.split()
-)
+    """
 
 # Fields that cannot change the motion, by the reason why.
 WITHOUT_MEANING = {
@@ -133,6 +131,8 @@ FLEX_FIELDS = """
     flex_damping flex_yield flex_edgestiffness flex_edgedamping flex_edgeequality flex_rigid flexedge_rigid
     flex_centered flex_flatskin flex_bvhadr flex_bvhnum flexedge_J_rownnz flexedge_J_rowadr flexedge_J_colind
     flex_rgba flex_texcoord
+    flex_vertedge flex_vertedgeadr flex_vertedgenum flex_vertmetric flexvert_J_colind flexvert_J_rowadr
+    flexvert_J_rownnz nJfv
     """
 
 RULES = (
@@ -261,8 +261,8 @@ RULES = (
     Rule(
         "opt.disableflags",
         "",
-        "these flags cannot be disabled",
-        option_flags("disableflags", "mjtDisableBit", "mjDSBL_CLAMPCTRL mjDSBL_ACTUATION"),
+        "this flag cannot be disabled",
+        option_flags("disableflags", "mjtDisableBit", "mjDSBL_CLAMPCTRL"),
     ),
     Rule(
         "opt.enableflags opt.o_margin opt.o_solref opt.o_solimp opt.o_friction opt.sleep_tolerance tree_sleep_policy "
@@ -285,4 +285,6 @@ def fields_without_meaning() -> frozenset[str]:
 
 def covered_fields() -> frozenset[str]:
     """All fields that have a place here; those of options and statistics with `opt.` and `stat.` before them."""
-    return USED | fields_without_meaning() | {field for rule in RULES for field in rule.fields.split()}
+    return (
+        frozenset(USED.split()) | fields_without_meaning() | {field for rule in RULES for field in rule.fields.split()}
+    )

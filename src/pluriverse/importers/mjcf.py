@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,7 +31,8 @@ def load_mjcf(morph: MJCF, material: Rigid) -> mujoco.MjSpec:
     if not morph.collision:
         _disable_collision(spec)
     _apply_material(spec, material)
-    _apply_compiler_flags(spec)
+    with _reported(f"the model '{spec.modelname}'"):
+        _apply_compiler_flags(spec)
     return spec
 
 
@@ -78,22 +81,30 @@ def _parse(morph: MJCF) -> mujoco.MjSpec:
     import mujoco
 
     if isinstance(morph.file, (ElementTree.Element, ElementTree.ElementTree)):
-        root = morph.file.getroot() if isinstance(morph.file, ElementTree.ElementTree) else morph.file
-        return _parsed(lambda: mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode")), "given tree")
+        element = morph.file.getroot() if isinstance(morph.file, ElementTree.ElementTree) else morph.file
+        if element is None:
+            raise GenesisException("MJCF: the given tree is empty.")
+        text = ElementTree.tostring(element, encoding="unicode")
+        with _reported("the given tree"):
+            return mujoco.MjSpec.from_string(text)
     if isinstance(morph.file, str) and morph.file.lstrip().startswith("<"):
         text = morph.file.strip()
-        return _parsed(lambda: mujoco.MjSpec.from_string(text), f"given text '{text[:60]}...'")
+        with _reported(f"the given text '{text[:60]}...'"):
+            return mujoco.MjSpec.from_string(text)
     path = find_model_file(morph.file)
     if path.suffix.lower() == ".urdf":
         raise GenesisException(f"MJCF: '{os.fspath(morph.file)}' is a URDF, and morphs.URDF is not supported yet.")
-    return _parsed(lambda: mujoco.MjSpec.from_file(str(path)), f"file '{path}'")
+    with _reported(f"the file '{path}'"):
+        return mujoco.MjSpec.from_file(str(path))
 
 
-def _parsed(parse, what: str) -> mujoco.MjSpec:
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """Turns MuJoCo's complaint about `what` into ours."""
     try:
-        return parse()
+        yield
     except ValueError as error:
-        raise GenesisException(f"MJCF: MuJoCo cannot read the {what}: {error}") from error
+        raise GenesisException(f"MJCF: MuJoCo cannot read {what}: {error}") from error
 
 
 def _delete_world_planes(spec: mujoco.MjSpec) -> None:
@@ -155,7 +166,7 @@ def _scale_masses(spec: mujoco.MjSpec, factor: float) -> None:
         body.fullinertia = body.fullinertia * factor
 
 
-def _spell_option(name: str, value) -> str:
+def _spell_option(name: str, value: Any) -> str:
     import mujoco
 
     kinds = {"integrator": mujoco.mjtIntegrator, "cone": mujoco.mjtCone, "solver": mujoco.mjtSolver}

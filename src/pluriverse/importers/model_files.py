@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -32,14 +33,14 @@ def find_model_file(file: PathLike) -> Path:
 
 def _menagerie_file(name: str) -> Path:
     try:
-        import mujoco_menagerie
+        menagerie = importlib.import_module("mujoco_menagerie")
     except ImportError:
         raise GenesisException(
             f"'{_MENAGERIE}{name}' needs the package mujoco-menagerie: pip install 'pluriverse[robots]'."
         ) from None
     robot_name, _, entry = name.partition("/")
     try:
-        robot = mujoco_menagerie.get(robot_name)
+        robot = menagerie.get(robot_name)
         return Path(robot.xml(entry or robot.default_model))
-    except mujoco_menagerie.MenagerieError as error:
+    except menagerie.MenagerieError as error:
         raise GenesisException(f"'{_MENAGERIE}{name}': {error}") from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pluriverse.materials import Rigid
 from pluriverse.morphs import Box, Capsule, Cylinder, Ellipsoid, Plane, Primitive, Sphere
@@ -40,7 +42,7 @@ def add_primitive(spec: mujoco.MjSpec, prefix: str, morph: Primitive, material: 
         geom.rgba = [*surface.color, 1.0][:4]
 
 
-def _shape(morph: Primitive) -> dict:
+def _shape(morph: Primitive) -> dict[str, Any]:
     """MuJoCo's geom type, its half sizes and, for a plane, its orientation."""
     import mujoco
 
@@ -56,8 +58,8 @@ def _shape(morph: Primitive) -> dict:
     if isinstance(morph, Ellipsoid):
         return {"type": kind.mjGEOM_ELLIPSOID, "size": list(morph.radii)}
     if isinstance(morph, Plane):
-        quat = [1.0, 0.0, 0.0, 0.0]
-        mujoco.mju_quatZ2Vec(quat, list(morph.normal))
+        quat = np.zeros(4)
+        mujoco.mju_quatZ2Vec(quat, np.array(morph.normal))
         return {"type": kind.mjGEOM_PLANE, "size": [0, 0, _PLANE_GRID], "quat": quat}
     raise TypeError(f"no shape for {type(morph).__name__}")
 

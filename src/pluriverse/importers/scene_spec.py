@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pluriverse import constants
-from pluriverse.collision_pairs import unsupported_pairs_text
+from pluriverse.collision_pairs import unsupported_pairs_text, without_self_collision
 from pluriverse.errors import GenesisException
 from pluriverse.importers.mjcf import adopt_scene_settings, copy_options, load_mjcf, note_ignored_options, option_fields
 from pluriverse.importers.primitives import add_primitive
@@ -19,7 +19,7 @@ from pluriverse.materials import Rigid
 from pluriverse.model import Model
 from pluriverse.morphs import MJCF, Morph, Primitive
 from pluriverse.options import RigidOptions, SimOptions
-from pluriverse.surfaces import Default, Surface
+from pluriverse.surfaces import Surface
 
 if TYPE_CHECKING:
     import mujoco
@@ -63,7 +63,10 @@ class EntityLayout:
 
 @dataclass(frozen=True)
 class CompiledScene:
-    """The result: the model, the entities in it, and the options that hold after `use_file_options`."""
+    """The result: the model, the entities in it, and the options that hold after `use_file_options`.
+
+    `mj_model` is the same world in MuJoCo, but for `enable_self_collision=False`, which only `model` knows.
+    """
 
     model: Model
     mj_model: mujoco.MjModel
@@ -86,7 +89,9 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     adopted = _adopt_file_options(spec.option, sources, loaded)
     spec.option.disableflags |= _disable_bits(rigid)
 
-    counts = [_add_entity(spec, i, source, child) for i, (source, child) in enumerate(zip(sources, loaded, strict=True))]
+    counts = [
+        _add_entity(spec, i, source, child) for i, (source, child) in enumerate(zip(sources, loaded, strict=True))
+    ]
     try:
         mj_model = spec.compile()
     except ValueError as error:
@@ -96,7 +101,9 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     model = Model.from_mujoco(mj_model)
     if adopted:
         sim, rigid = _options_of(model, sim, rigid)
-    warning = unsupported_pairs_text(model, self_collision=rigid.enable_self_collision)
+    if not rigid.enable_self_collision:
+        model = without_self_collision(model)
+    warning = unsupported_pairs_text(model)
     if warning and rigid.enable_collision:
         logger.warning(warning)
     return CompiledScene(model, mj_model, _layouts(model, sources, counts), sim, rigid)
@@ -156,7 +163,7 @@ def _adopt_file_options(
     """Takes the `<option>` of a file that asks for it, and says where those of the others differ."""
     decides = None
     for source, child in zip(sources, loaded, strict=True):
-        if child is None or not source.morph.use_file_options:
+        if child is None or not _adopts(source):
             continue
         if decides is not None and not _same_options(option, child.option):
             raise GenesisException(
@@ -166,9 +173,13 @@ def _adopt_file_options(
         copy_options(child.option, option)
         decides = source.label
     for source, child in zip(sources, loaded, strict=True):
-        if child is not None and not source.morph.use_file_options:
+        if child is not None and not _adopts(source):
             note_ignored_options(source.label, option, child.option)
     return decides is not None
+
+
+def _adopts(source: EntitySource) -> bool:
+    return isinstance(source.morph, MJCF) and source.morph.use_file_options
 
 
 def _same_options(one: mujoco.MjOption, other: mujoco.MjOption) -> bool:

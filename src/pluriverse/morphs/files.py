@@ -10,6 +10,7 @@ from pluriverse.morphs.base import Morph, Vector
 from pluriverse.options.base import ignored
 from pluriverse.typing import PathLike
 
+
 class MJCF(Morph):
     """A MuJoCo model. It means what MuJoCo says; `pos` and the rotation move it as a whole.
 

@@ -40,7 +40,7 @@ def ignored(why: str) -> Deprecated:
 class Options:
     """Base of all options. A subclass declares its fields as annotated class attributes with defaults.
 
-    Values are checked when the object is made and whenever an attribute is set. `deprecated` names keywords of
+    Names and types are checked when the object is made and whenever an attribute is set. `deprecated` names keywords of
     earlier versions; they are accepted with a note in the log. A subclass may extend `check` for rules that
     involve several fields.
     """
@@ -54,20 +54,21 @@ class Options:
 
     def __init__(self, **given: Any) -> None:
         given = self._modernized(given)
+        for name in given:
+            if name not in self.field_names():
+                raise self._unknown(name)
         for name in self.required:
             if name not in given:
                 raise GenesisException(f"{type(self).__name__} needs '{name}'.")
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            setattr(self, field.name, given.pop(field.name, field.default))
-        for name in given:
-            raise self._unknown(name)
+            setattr(self, field.name, given.get(field.name, field.default))
         self.check()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.field_names():
             raise self._unknown(name)
         try:
-            value = convert(value, _hints(type(self))[name])
+            value = convert(value, _hints(type(self))[name])  # type: ignore[arg-type]  # mypy: a class is no Hashable
         except TypeError as error:
             raise GenesisException(f"{type(self).__name__}.{name}: {error}") from None
         object.__setattr__(self, name, value)
@@ -137,7 +138,7 @@ def convert(value: Any, hint: Any) -> Any:
         return _convert_tuple(value, hint, arguments)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _convert_enum(value, hint)
-    return _convert_plain(value, hint)
+    return _convert_plain(value, origin or hint)
 
 
 def _convert_union(value: Any, hint: Any, arguments: tuple[Any, ...]) -> Any:

@@ -50,6 +50,8 @@ class RigidOptions(Options):
     """Line-search iterations at most."""
     ls_tolerance: float = 1e-2
     """Relative slope at which the line search stops."""
+    strict: bool = False
+    """Raise, some steps later, where an environment met a NaN or the solver its limit; else a warning says it once."""
     noslip_iterations: int = 0
     """Must be 0."""
     noslip_tolerance: float = 1e-6

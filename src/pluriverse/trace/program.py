@@ -221,6 +221,9 @@ class Program:
 
     def table(self, values: Sequence[float]) -> Table:
         kind = INT if all(isinstance(v, int) for v in values) else FLOAT
+        for table in self.tables:
+            if (table.values, table.kind) == (tuple(values), kind):
+                return table
         self.tables.append(Table(self, self._name("table"), tuple(values), kind))
         return self.tables[-1]
 

@@ -1,0 +1,116 @@
+"""MuJoCo Warp: on CUDA the steps between two controls are one graph, captured once and replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engines.base import Health, Motion, Steppable
+from scenes import Case, make_case
+
+_SAMPLE, _SAMPLE_STEPS = 128, 200  # environments and steps of MuJoCo that tell how much room is needed
+_ROOM = 1.5
+
+
+class MujocoWarpEngine(Steppable):
+    """float32. Room for contacts and constraints is what MuJoCo needs on the same workload and half as much again."""
+
+    name = "mujoco_warp"
+
+    def __init__(self, case: Case, device: str, full_range: bool) -> None:
+        import mujoco
+        import mujoco_warp as mjw
+        import warp as wp
+
+        super().__init__(case)
+        if hasattr(wp.config, "log_level"):
+            wp.config.log_level = wp.LOG_WARNING
+        self._wp, self._mjw, self._device = wp, mjw, wp.get_device(device)
+        contacts, rows = room_needed(case, full_range)
+        data = mujoco.MjData(case.model)
+        with wp.ScopedDevice(self._device):
+            self._model = mjw.put_model(case.model)
+            self._model.opt.warn_overflow = 0  # the flags are read instead of printed
+            self._data = mjw.put_data(case.model, data, nworld=case.n_envs, nconmax=contacts, njmax=rows)
+            self._start = wp.array(case.qpos, dtype=float)
+            self._controls = [wp.array(control, dtype=float) for control in case.controls]
+            self._graphs: dict[int, Any] = {}
+            if self._device.is_cuda:
+                self.restart()
+                self.advance(1)  # compiles
+                for steps in set(case.lengths):
+                    with wp.ScopedCapture() as capture:
+                        self.advance(steps)
+                    self._graphs[steps] = capture.graph
+        self.settings = {
+            "path": "CUDA graph of the steps between two controls" if self._graphs else "mjw.step() called from Python",
+            "precision": "float32",
+            "device": str(self._device),
+            "nconmax": contacts,
+            "njmax": rows,
+        }
+
+    def restart(self) -> None:
+        self._mjw.reset_data(self._model, self._data)
+        self._wp.copy(self._data.qpos, self._start)
+        self.command(0)
+
+    def command(self, block: int) -> None:
+        self._wp.copy(self._data.ctrl, self._controls[block])
+
+    def advance(self, steps: int) -> None:
+        with self._wp.ScopedDevice(self._device):
+            for _ in range(steps):
+                self._mjw.step(self._model, self._data)
+
+    def run(self) -> None:
+        if not self._graphs:
+            return super().run()
+        for block, steps in self.case.blocks():
+            self.command(block)
+            self._wp.capture_launch(self._graphs[steps])
+        return None
+
+    def wait(self) -> None:
+        self._wp.synchronize_device(self._device)
+
+    def motion(self) -> Motion:
+        data = self._data
+        return Motion(*(a.numpy().astype(np.float64) for a in (data.qpos, data.qvel, data.qacc_warmstart)))
+
+    def health(self) -> Health:
+        kinds = self._mjw.OverflowType
+        flags = self._data.overflow.numpy()
+        limits = int(kinds.ITERATIONS | kinds.LS_ITERATIONS)
+        return Health(
+            non_finite=int((~self.motion().finite()).sum()),
+            unconverged=int(((flags & int(kinds.ITERATIONS)) != 0).sum()),
+            overflow=int(((flags & ~limits) != 0).sum()),
+        )
+
+
+def room_needed(case: Case, full_range: bool) -> tuple[int, int]:
+    """Contacts and constraint rows an environment needs, from MuJoCo on the first environments of this workload.
+
+    It does not depend on the batch size: MuJoCo Warp compiles the number of rows into its kernels.
+    """
+    import mujoco
+
+    sample = make_case(case.scene, case.file, _SAMPLE, _SAMPLE_STEPS, 1, full_range=full_range)
+    model, data = sample.model, mujoco.MjData(sample.model)
+    contacts = rows = 0
+    for env in range(_SAMPLE):
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = sample.qpos[env]
+        for block, steps in sample.blocks():
+            data.ctrl[:] = sample.controls[block][env]
+            for _ in range(steps):
+                mujoco.mj_step(model, data)
+                contacts, rows = max(contacts, data.ncon), max(rows, data.nefc)
+    return _rounded(contacts), _rounded(rows)
+
+
+def _rounded(number: int) -> int:
+    """With room to spare, a multiple of 8, at least 16."""
+    return max(16, -(-int(_ROOM * number) // 8) * 8)

@@ -1,0 +1,351 @@
+"""An entity: what one `add_entity` put into the scene, addressed by names and local indices."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+
+from pluriverse.entities.rigid_geom import RigidGeom
+from pluriverse.entities.rigid_joint import RigidJoint
+from pluriverse.entities.rigid_link import RigidLink
+from pluriverse.errors import GenesisException
+from pluriverse.forwarding import with_local_index
+from pluriverse.indexing import RowAxis
+from pluriverse.rigid_solver import RigidSolver
+from pluriverse.states import RigidEntityState
+from pluriverse.typing import ArrayLike, IndexLike
+
+if TYPE_CHECKING:
+    from pluriverse.importers.scene_spec import EntityLayout, EntitySource
+
+Part = TypeVar("Part", RigidLink, RigidJoint, RigidGeom)
+
+
+class RigidEntity:
+    """A robot or an object. Its methods are those of `RigidSolver` with indices that count within the entity.
+
+    What the entity consists of is known once the scene is built.
+    """
+
+    def __init__(self, source: EntitySource, idx: int, uid: str, *, visualize_contact: bool = False) -> None:
+        self.name = source.label
+        self.morph = source.morph
+        self.material = source.material
+        self.surface = source.surface
+        self.idx = idx
+        self.uid = uid
+        self.visualize_contact = visualize_contact
+        self.source = source
+        self._solver: RigidSolver | None = None
+
+    def __repr__(self) -> str:
+        return f"<RigidEntity {self.idx} '{self.name}'>"
+
+    def bind(self, solver: RigidSolver, layout: EntityLayout) -> None:
+        """Called by the scene when it is built: finds the entity's parts in the model."""
+        self._solver = solver
+        self._layout = layout
+        model = solver.model
+        self._links = [
+            RigidLink(self, body - 1, local, name)
+            for local, (body, name) in enumerate(zip(layout.bodies, layout.body_names, strict=True))
+        ]
+        self._joints = []
+        for local, (idx, name) in enumerate(zip(layout.joints, layout.joint_names, strict=True)):
+            link = self._links[model.jnt_bodyid[idx] - layout.bodies.start]
+            joint = RigidJoint(link, idx, local, name)
+            link.joints.append(joint)
+            self._joints.append(joint)
+        self._geoms = []
+        for idx, name in zip(layout.geoms, layout.geom_names, strict=True):
+            body = int(model.geom_bodyid[idx])
+            link_of_geom = self._links[body - layout.bodies.start] if body else None
+            geom = RigidGeom(self, link_of_geom, idx, name)
+            if link_of_geom is not None:
+                link_of_geom.geoms.append(geom)
+            self._geoms.append(geom)
+        device, owner = solver.device, f"entity '{self.name}'"
+
+        def axis(members: Any, argument: str, kind: str) -> RowAxis:
+            text = f"{owner} ({len(members)} {kind})"
+            return RowAxis(np.array(members, dtype=np.int64), device, argument=argument, owner=text)
+
+        self._dof_axis = axis(layout.dofs, "dofs_idx_local", "dofs")
+        self._q_axis = axis(layout.qpos, "qs_idx_local", "coordinates")
+        self._link_axis = axis(layout.bodies, "links_idx_local", "links")
+        self._geom_axis = axis(layout.geoms, "geoms_idx_local", "geoms")
+        self._actuator_axis = axis(layout.actuators, "actuators_idx_local", "actuators")
+
+    # structure --------------------------------------------------------------------------------------------------------
+
+    @property
+    def solver(self) -> RigidSolver:
+        """The solver of the scene. An error before the scene is built."""
+        if self._solver is None:
+            raise GenesisException(f"Entity '{self.name}' is part of no built scene yet. Call scene.build() first.")
+        return self._solver
+
+    @property
+    def layout(self) -> EntityLayout:
+        """Where the entity lies in the model."""
+        self.require_built()
+        return self._layout
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the scene is built."""
+        return self._solver is not None
+
+    @property
+    def links(self) -> list[RigidLink]:
+        """Its links, parents first."""
+        self.require_built()
+        return self._links
+
+    @property
+    def joints(self) -> list[RigidJoint]:
+        """Its joints, in the order of their links."""
+        self.require_built()
+        return self._joints
+
+    @property
+    def joints_by_links(self) -> list[list[RigidJoint]]:
+        """For each link the joints between it and its parent."""
+        return [link.joints for link in self.links]
+
+    @property
+    def geoms(self) -> list[RigidGeom]:
+        """Its collision shapes."""
+        self.require_built()
+        return self._geoms
+
+    @property
+    def base_link(self) -> RigidLink:
+        """Its first link."""
+        if not self.links:
+            raise GenesisException(
+                f"Entity '{self.name}' has no link: its model file attaches everything to the world."
+            )
+        return self.links[0]
+
+    @property
+    def base_joint(self) -> RigidJoint:
+        """The first joint of its first link."""
+        if not self.base_link.joints:
+            raise GenesisException(f"Entity '{self.name}' is fixed: there is no joint between its base and the world.")
+        return self.base_link.joints[0]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its base has a free joint."""
+        return self.base_link.is_free
+
+    @property
+    def init_qpos(self) -> np.ndarray:
+        """(n_qs,) qpos in the model's rest pose."""
+        return self.solver.model.qpos0[self.q_start : self.q_end].copy()
+
+    base_link_idx = property(lambda self: self.base_link.idx, doc="Index of its first link over the scene.")
+    n_links = property(lambda self: len(self.layout.bodies), doc="Number of links.")
+    n_joints = property(lambda self: len(self.layout.joints), doc="Number of joints.")
+    n_geoms = property(lambda self: len(self.layout.geoms), doc="Number of collision shapes.")
+    n_dofs = property(lambda self: len(self.layout.dofs), doc="Degrees of freedom.")
+    n_qs = property(lambda self: len(self.layout.qpos), doc="Numbers in qpos.")
+    n_actuators = property(lambda self: len(self.layout.actuators), doc="Actuators of its model file.")
+    n_equalities = property(lambda self: len(self.layout.equalities), doc="Equality constraints.")
+    link_start = property(lambda self: self.layout.bodies.start - 1, doc="Its first link over the scene.")
+    link_end = property(lambda self: self.layout.bodies.stop - 1, doc="Behind its last link.")
+    joint_start = property(lambda self: self.layout.joints.start, doc="Its first joint over the scene.")
+    joint_end = property(lambda self: self.layout.joints.stop, doc="Behind its last joint.")
+    dof_start = property(lambda self: self.layout.dofs.start, doc="Its first dof over the scene.")
+    dof_end = property(lambda self: self.layout.dofs.stop, doc="Behind its last dof.")
+    q_start = property(lambda self: self.layout.qpos.start, doc="Its first number in qpos over the scene.")
+    q_end = property(lambda self: self.layout.qpos.stop, doc="Behind its last number in qpos.")
+
+    def get_link(self, name: str) -> RigidLink:
+        """The link of this name."""
+        return self._named(name, self.links, "link")
+
+    def get_joint(self, name: str) -> RigidJoint:
+        """The joint of this name."""
+        return self._named(name, self.joints, "joint")
+
+    # the base ---------------------------------------------------------------------------------------------------------
+
+    def get_pos(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] 3) position of the base link's frame in the world [m]."""
+        return self.base_link.get_pos(envs_idx)
+
+    def get_quat(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] 4) orientation of the base link's frame in the world, wxyz."""
+        return self.base_link.get_quat(envs_idx)
+
+    def get_vel(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] 3) velocity of the base link's frame, world axes [m/s]."""
+        return self.base_link.get_vel(envs_idx)
+
+    def get_ang(self, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] 3) angular velocity of the base link, world axes [rad/s]."""
+        return self.base_link.get_ang(envs_idx)
+
+    def set_pos(
+        self,
+        pos: ArrayLike,
+        envs_idx: IndexLike = None,
+        *,
+        zero_velocity: bool = True,
+        relative: bool = False,
+        skip_forward: bool = False,
+    ) -> None:
+        """Move the free base. pos: ([n_envs,] 3), world frame [m]; with `relative` from where the model has it.
+
+        zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
+        """
+        self.solver.set_base_links_pos(pos, self.base_link_idx, envs_idx, relative=relative)
+        self._stop(zero_velocity, envs_idx)
+
+    def set_quat(
+        self,
+        quat: ArrayLike,
+        envs_idx: IndexLike = None,
+        *,
+        zero_velocity: bool = True,
+        relative: bool = False,
+        skip_forward: bool = False,
+    ) -> None:
+        """Turn the free base. quat: ([n_envs,] 4), world frame, wxyz; with `relative` on top of where the model has it.
+
+        zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
+        """
+        self.solver.set_base_links_quat(quat, self.base_link_idx, envs_idx, relative=relative)
+        self._stop(zero_velocity, envs_idx)
+
+    # dofs -------------------------------------------------------------------------------------------------------------
+
+    def set_qpos(
+        self,
+        qpos: ArrayLike,
+        qs_idx_local: IndexLike = None,
+        envs_idx: IndexLike = None,
+        *,
+        zero_velocity: bool = True,
+        skip_forward: bool = False,
+    ) -> None:
+        """Set positions. qpos: ([n_envs,] n_qs), [m] or [rad]; a free joint is xyz + wxyz.
+
+        zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
+        """
+        solver = self.solver
+        solver.set_qpos(qpos, self._q_axis.select(qs_idx_local), envs_idx)
+        self._stop(zero_velocity, envs_idx)
+
+    def set_dofs_position(
+        self,
+        position: ArrayLike,
+        dofs_idx_local: IndexLike = None,
+        envs_idx: IndexLike = None,
+        *,
+        zero_velocity: bool = True,
+    ) -> None:
+        """Set positions. position: ([n_envs,] n_dofs), [m] or [rad]; rotations as angles about fixed x, y, z.
+
+        zero_velocity: stop all dofs of the entity.
+        """
+        solver = self.solver
+        solver.set_dofs_position(position, self._dof_axis.select(dofs_idx_local), envs_idx)
+        self._stop(zero_velocity, envs_idx)
+
+    def zero_all_dofs_velocity(self, envs_idx: IndexLike = None, *, skip_forward: bool = False) -> None:
+        """Stop all its dofs."""
+        self._stop(True, envs_idx)
+
+    get_qpos = with_local_index("_q_axis", "qs_idx", RigidSolver.get_qpos)
+    get_dofs_position = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_position)
+    get_dofs_velocity = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_velocity)
+    set_dofs_velocity = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_velocity)
+    get_dofs_acc = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_acc)
+    get_dofs_limit = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_limit)
+    get_dofs_armature = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_armature)
+    get_dofs_damping = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_damping)
+    get_dofs_stiffness = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_stiffness)
+    get_dofs_frictionloss = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_frictionloss)
+    get_dofs_invweight = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_invweight)
+
+    control_dofs_position = with_local_index("_dof_axis", "dofs_idx", RigidSolver.control_dofs_position)
+    control_dofs_velocity = with_local_index("_dof_axis", "dofs_idx", RigidSolver.control_dofs_velocity)
+    control_dofs_position_velocity = with_local_index(
+        "_dof_axis", "dofs_idx", RigidSolver.control_dofs_position_velocity
+    )
+    control_dofs_force = with_local_index("_dof_axis", "dofs_idx", RigidSolver.control_dofs_force)
+    control_actuators = with_local_index("_actuator_axis", "actuators_idx", RigidSolver.control_actuators)
+    get_dofs_control_force = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_control_force)
+
+    set_dofs_kp = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_kp)
+    get_dofs_kp = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_kp)
+    set_dofs_kv = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_kv)
+    get_dofs_kv = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_kv)
+    set_dofs_act_gain = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_act_gain)
+    get_dofs_act_gain = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_act_gain)
+    set_dofs_act_bias = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_act_bias)
+    get_dofs_act_bias = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_act_bias)
+    set_dofs_force_range = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_force_range)
+    get_dofs_force_range = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_force_range)
+
+    # links and geoms --------------------------------------------------------------------------------------------------
+
+    get_links_pos = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_pos)
+    get_links_quat = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_quat)
+    get_links_vel = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_vel)
+    get_links_ang = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_ang)
+    get_links_mass = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_mass)
+
+    def get_mass(self) -> float:
+        """Mass of all its links [kg]."""
+        return sum(link.get_mass() for link in self.links)
+
+    def set_friction(self, friction: float) -> None:
+        """Set the sliding friction coefficient of all its shapes, 0.01 to 5. Of two in contact the larger counts."""
+        solver = self.solver
+        solver.set_geoms_friction(friction, self._geom_axis.select())
+
+    def set_friction_ratio(
+        self, friction_ratio: ArrayLike, links_idx_local: IndexLike = None, envs_idx: IndexLike = None
+    ) -> None:
+        """Set factors of the friction of links, 1 at first and after a reset. friction_ratio: ([n_envs,] n_links)."""
+        solver = self.solver
+        solver.set_links_friction_ratio(friction_ratio, self._link_axis.select(links_idx_local), envs_idx)
+
+    def get_state(self) -> RigidEntityState:
+        """A copy of the pose of its base and of its joints' state; the environment axis is always there."""
+        every: Any = self.solver.every_env
+        return RigidEntityState(
+            pos=self.get_pos(every),
+            quat=self.get_quat(every),
+            qpos=self.get_qpos(None, every),
+            dofs_vel=self.get_dofs_velocity(None, every),
+        )
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def require_built(self) -> None:
+        """Raises a GenesisException before the scene is built."""
+        self.solver  # noqa: B018
+
+    def _stop(self, wanted: bool, envs_idx: IndexLike) -> None:
+        solver = self.solver
+        if wanted:
+            solver.set_dofs_velocity(None, self._dof_axis.select(), envs_idx)
+
+    def _named(self, name: str, parts: list[Part], kind: str) -> Part:
+        for part in parts:
+            if part.name == name:
+                return part
+        names = [part.name for part in parts if part.name]
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise GenesisException(
+            f"Entity '{self.name}' has no {kind} '{name}'.{hint} It has: {', '.join(names) or 'none'}."
+        )

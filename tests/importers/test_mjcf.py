@@ -1,0 +1,157 @@
+"""A model file means what MuJoCo says it means, and the morph changes only what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+import pytest
+
+from importers.scenes import ARM, compiled, from_xml
+from pluriverse.collision_pairs import PLANE
+from pluriverse.errors import GenesisException
+from pluriverse.model import Model, array_fields
+from pluriverse.morphs import MJCF
+from robot_files import FILES, robot_file
+
+
+def assert_same(model: Model, reference: Model, rtol: float = 0) -> None:
+    for field in array_fields():
+        ours, theirs = getattr(model, field.name), getattr(reference, field.name)
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol, err_msg=field.name)
+    assert model.stat_meaninertia == pytest.approx(reference.stat_meaninertia, rel=rtol or 1e-15)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_real_files_compile_to_what_mujoco_compiles(name: str) -> None:
+    path = robot_file(name)
+    reference = Model.from_mujoco(mujoco.MjModel.from_xml_path(path))
+    scene = compiled(MJCF(file=path))
+    if name == "gym_humanoid":  # its <size nkey="5"> makes empty keyframes
+        reference = Model.from_mujoco(_without_keys(path))
+    assert_same(scene.model, reference)
+    assert scene.entities[0].bodies == range(1, reference.nbody)
+    assert scene.entities[0].body_names == reference.body_names[1:]
+    assert scene.entities[0].geoms == tuple(range(reference.ngeom))
+    assert scene.entities[0].joint_names == reference.joint_names
+    assert scene.entities[0].actuator_names == reference.actuator_names
+
+
+def _without_keys(path: str) -> mujoco.MjModel:
+    spec = mujoco.MjSpec.from_file(path)
+    spec.nkey = 0
+    return spec.compile()
+
+
+def test_text_tree_and_path_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    monkeypatch.chdir(tmp_path)
+    reference = from_xml(ARM).model.fingerprint()
+    root = ElementTree.fromstring(ARM)
+    for file in ("arm.xml", tmp_path / "arm.xml", root, ElementTree.ElementTree(root)):
+        assert compiled(MJCF(file=file)).model.fingerprint() == reference
+
+
+def test_fixture_a_the_authors_armature_wins() -> None:
+    xml = """<mujoco><default><default class="f"><joint armature="2e-4"/></default></default><worldbody>
+      <body childclass="f"><joint name="with"/><geom size=".1"/></body>
+      <body pos="1 0 0"><joint name="without"/><geom size=".1"/></body>
+      <body pos="2 0 0"><joint type="ball"/><geom size=".1"/></body>
+      <body pos="3 0 0"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    assert from_xml(xml).model.dof_armature.tolist() == [2e-4] + [0] * 10
+    assert from_xml(xml, default_armature=0.1).model.dof_armature.tolist() == [2e-4, 0.1] + [0] * 9
+
+
+@pytest.mark.parametrize(
+    ("joints", "types", "nq", "nv"),
+    [
+        ('<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><joint type="slide"/>'
+         '<joint type="ball"/>', [2, 2, 2, 1], 7, 6),
+        ('<joint/><joint axis="1 0 0"/><joint type="slide"/>', [3, 3, 2], 3, 3),
+        ("<freejoint/>", [0], 7, 6),
+    ],
+)  # fmt: skip
+def test_fixture_d_stacks_of_joints(joints: str, types: list[int], nq: int, nv: int) -> None:
+    scene = from_xml(f'<mujoco><worldbody><body>{joints}<geom size=".1"/></body></worldbody></mujoco>')
+    assert scene.model.jnt_type.tolist() == types
+    assert (scene.model.nq, scene.model.nv, scene.entities[0].qpos, scene.entities[0].dofs) == (
+        nq,
+        nv,
+        range(nq),
+        range(nv),
+    )
+
+
+def test_fixture_e_defaults_of_equalities() -> None:
+    xml = """<mujoco><default><equality solref="0.005 1"/></default><worldbody>
+      <body name="b"><joint name="j"/><geom size=".1"/></body></worldbody><equality>{}</equality></mujoco>"""
+    assert from_xml(xml.format('<joint joint1="j"/>')).model.eq_solref.tolist() == [[0.005, 1]]
+    model = mujoco.MjModel.from_xml_string(xml.format('<connect name="c" body1="b" anchor="0 0 0"/>'))
+    assert model.eq_solref.tolist() == [[0.005, 1]]  # and refused here, by its name
+    with pytest.raises(GenesisException, match="equality 'c': is not of type joint"):
+        from_xml(xml.format('<connect name="c" body1="b" anchor="0 0 0"/>'))
+
+
+def test_the_morph_moves_the_whole_model() -> None:
+    model = from_xml(ARM, pos=(0, 0, 2), euler=(0, 0, 90)).model
+    np.testing.assert_allclose(model.qpos0[:7], (0, 0, 3, np.sqrt(0.5), 0, 0, np.sqrt(0.5)), atol=1e-15)
+    np.testing.assert_allclose(model.geom_pos[0], (0, 0, 2))  # the floor too
+    np.testing.assert_array_equal(model.body_pos[2], (1, 0, 0))
+
+
+def test_exclude_ground_plane_and_collision() -> None:
+    assert PLANE in from_xml(ARM).model.geom_type
+    assert PLANE not in from_xml(ARM, exclude_ground_plane=True).model.geom_type
+    model = from_xml(ARM, collision=False).model
+    assert not model.geom_contype.any()
+    assert not model.geom_conaffinity.any()
+
+
+def test_material() -> None:
+    model = compiled(MJCF(file=ARM), friction=0.3, gravity_compensation=1).model
+    np.testing.assert_array_equal(model.geom_friction, [(0.3, 0.005, 0.0001)] * 3)
+    assert model.body_gravcomp.tolist() == [0, 1, 1]
+    with pytest.raises(GenesisException, match="masses come from the file"):
+        compiled(MJCF(file=ARM), rho=500)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "rtol"), [("settotalmass='7'", 1e-14), ("fusestatic='true'", 0), ("boundmass='3'", 0)]
+)
+def test_compiler_flags_of_the_whole_model(
+    compiler: str, rtol: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # MuJoCo logs a deprecated flag to a file there
+    xml = f"""<mujoco><compiler {compiler}/><worldbody><body><freejoint/><geom size=".1"/>
+      <body pos=".5 .1 0"><geom type="box" size=".1 .2 .3"/>
+      <body pos="1 0 0"><inertial pos=".1 0 0" mass=".5" fullinertia="1 1.1 1.2 .1 .1 0"/><joint/>
+      </body></body></body></worldbody></mujoco>"""
+    assert_same(from_xml(xml).model, Model.from_mujoco(mujoco.MjModel.from_xml_string(xml)), rtol=rtol)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("missing.xml", "There is no file 'missing.xml'. Looked at .*missing.xml"),
+        ("<mujoco><worldbody></mujoco>", "MuJoCo cannot read the given text"),
+        ("<mujoco><worldbody><geom sise='1'/></worldbody></mujoco>", "MuJoCo cannot read the given text.*sise"),
+        ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "MuJoCo cannot compile the scene: .*mass"),
+        (
+            "<mujoco model='m'><compiler settotalmass='1'/><worldbody><body><joint/></body></worldbody></mujoco>",
+            "MuJoCo cannot read the model 'm': .*mass",
+        ),
+        ("urdf/plane/plane.urdf", "is a URDF, and morphs.URDF is not supported yet"),
+    ],
+)
+def test_bad_files(file: str, message: str) -> None:
+    with pytest.raises(GenesisException, match=message):
+        compiled(MJCF(file=file))
+
+
+def test_a_malformed_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.xml"
+    path.write_text("<mujoco><world/></mujoco>")
+    with pytest.raises(GenesisException, match="MuJoCo cannot read the file '.*broken.xml'"):
+        compiled(MJCF(file=path))

@@ -1,0 +1,202 @@
+"""What cannot be simulated is refused by name, all of it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import pytest
+
+from pluriverse.errors import GenesisException
+from pluriverse.importers.refusals import refuse_unsupported
+
+BODY = '<body name="b"><joint name="j"/><geom name="g" size=".1"/>{inside}</body>'
+
+
+def compiled(inside: str = "", world: str = "", top: str = "", option: str = "") -> mujoco.MjModel:
+    xml = f"<mujoco>{option}<worldbody>{world}{BODY.format(inside=inside)}</worldbody>{top}</mujoco>"
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def actuator(text: str) -> dict[str, str]:
+    return {"top": f"<actuator>{text}</actuator>"}
+
+
+def option(text: str) -> dict[str, str]:
+    return {"option": f"<option {text}/>"}
+
+
+TENDON = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>'
+
+REFUSED = {
+    "tendon transmission": (
+        {"top": TENDON.format("") + '<actuator><motor name="a" tendon="t"/></actuator>'},
+        "actuator 'a': drives something else than a joint",
+    ),
+    "site transmission": (
+        {"inside": '<site name="s"/>', **actuator('<motor name="a" site="s"/>')},
+        "actuator 'a': drives something else than a joint",
+    ),
+    "ball joint": (
+        {
+            "world": '<body><joint name="ball" type="ball"/><geom size=".1"/></body>',
+            **actuator('<motor name="a" joint="ball" gear="1 0 0"/>'),
+        },
+        "actuator 'a': drives a ball or free joint",
+    ),
+    "activation": (actuator('<general name="a" joint="j" dyntype="integrator"/>'), "'a': has activation dynamics"),
+    "intvelocity": (
+        actuator('<intvelocity name="a" joint="j" kp="1" actrange="-1 1"/>'),
+        "'a': has activation dynamics",
+    ),
+    "muscle": (
+        actuator('<muscle name="a" joint="j" lengthrange="0 1"/>'),
+        "actuator 'a': has a gain that varies.*\n.*actuator 'a': has a bias that is not affine",
+    ),
+    "affine gain": (
+        actuator('<general name="a" joint="j" gaintype="affine" gainprm="1 2 0"/>'),
+        "actuator 'a': has a gain that varies",
+    ),
+    "delay": (actuator('<motor name="a" joint="j" delay=".01" nsample="3"/>'), "actuator 'a': has a delay"),
+    "actuator armature": (actuator('<motor name="a" joint="j" armature="1"/>'), "actuator 'a': adds damping or"),
+    "actuator damping": (actuator('<motor name="a" joint="j" damping="1"/>'), "actuator 'a': adds damping or"),
+    "shared force limit": (
+        {
+            "world": '<body><joint name="k" actuatorfrcrange="-1 1"/><geom size=".1"/></body>',
+            **actuator('<motor joint="k"/><motor joint="k"/>'),
+        },
+        "joint 'k': limits the sum of several actuators",
+    ),
+    "limited gravity compensation": (
+        {
+            "world": '<body gravcomp="1"><joint name="k" actuatorgravcomp="true" actuatorfrcrange="-1 1"/>'
+            '<geom size=".1"/></body>'
+        },
+        "joint 'k': limits gravity compensation",
+    ),
+    "polynomial spring": (
+        {"world": '<body><joint name="k" stiffness="1 2 3"/><geom size=".1"/></body>'},
+        "joint 'k': has a polynomial spring",
+    ),
+    "polynomial damping": (
+        {"world": '<body><joint name="k" damping="1 2 3"/><geom size=".1"/></body>'},
+        "joint 'k': has polynomial damping",
+    ),
+    "yielding spring": (
+        {"world": '<body><joint name="k" stiffness="1" springyield="1"/><geom size=".1"/></body>'},
+        "joint 'k': has a spring that yields",
+    ),
+    "pair adhesion": (
+        {
+            "world": '<geom name="t" size=".1" pos="2 0 0"/>',
+            "top": '<contact><pair name="p" geom1="t" geom2="g" adhesion="1"/></contact>',
+        },
+        "pair 'p': has adhesion",
+    ),
+    "mocap": ({"world": '<body name="m" mocap="true"><geom size=".1"/></body>'}, "body 'm': is a mocap body"),
+    "height field": (
+        {
+            "top": '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
+            "world": '<geom name="t" type="hfield" hfield="h"/>',
+        },
+        "geom 't': collides as a height field",
+    ),
+    "condim 4": ({"world": '<geom name="t" size=".1" condim="4"/>'}, "geom 't': collides with condim 4 or 6"),
+    "pair condim": (
+        {
+            "world": '<geom name="t" size=".1" pos="2 0 0"/>',
+            "top": '<contact><pair name="p" geom1="t" geom2="g" condim="6"/></contact>',
+        },
+        "pair 'p': has condim 4 or 6",
+    ),
+    "surface velocity": (
+        {"world": '<geom name="t" size=".1" surfacevel="1 0 0 0 0 0"/>'},
+        "geom 't': has a surface velocity",
+    ),
+    "adhesion": ({"world": '<geom name="t" size=".1" adhesion="1"/>'}, "geom 't': has adhesion"),
+    "weld": ({"top": '<equality><weld name="w" body1="b"/></equality>'}, "equality 'w': is not of type joint"),
+    "connect": (
+        {"top": '<equality><connect name="c" body1="b" anchor="0 0 0"/></equality>'},
+        "equality 'c': is not of type joint",
+    ),
+    "tendon spring": ({"top": TENDON.format('stiffness="1"')}, "tendon 't': acts"),
+    "tendon limit": ({"top": TENDON.format('range="0 1"')}, "tendon 't': acts"),
+    "flex": (
+        {"world": '<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" dim="2" mass="1"/>'},
+        "flex 'f': is deformable",
+    ),
+    "integrator": (option('integrator="RK4"'), "option mjINT_RK4: supported are Euler and implicitfast"),
+    "cone": (option('cone="elliptic"'), "option mjCONE_ELLIPTIC: supported is pyramidal"),
+    "solver": (option('solver="CG"'), "option mjSOL_CG: supported is Newton"),
+    "noslip": (option('noslip_iterations="3"'), "option noslip_iterations=3"),
+    "fluid": (option('density="1.2"'), "option density=1.2: no fluid medium"),
+    "groups": (option('actuatorgroupdisable="2"'), "option disableactuator=4"),
+    "disabled flag": (
+        {"option": '<option><flag clampctrl="disable"/></option>'},
+        "option mjDSBL_CLAMPCTRL",
+    ),
+    "enabled flag": ({"option": '<option><flag override="enable"/></option>'}, "option mjENBL_OVERRIDE"),
+}
+
+
+@pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_by_name(parts: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # MuJoCo logs warnings about flexes to a file there
+    try:
+        model = compiled(**parts)
+    except ValueError as error:
+        if any(text in str(error) for text in ("unrecognized attribute", "Schema violation", "too much data")):
+            pytest.skip("this MuJoCo does not know the element")
+        raise
+    with pytest.raises(GenesisException, match=message):
+        refuse_unsupported(model)
+
+
+SUPPORTED = {
+    "plain": {},
+    "measuring tendon": {"top": TENDON.format("")},
+    "height field that does not collide": {
+        "top": '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
+        "world": '<geom type="hfield" hfield="h" contype="0" conaffinity="0"/>',
+    },
+    "condim 6 that does not collide": {"world": '<geom size=".1" condim="6" contype="0" conaffinity="0"/>'},
+    "joint equality": {"top": '<equality><joint joint1="j" polycoef="0 1 2 0 0"/></equality>'},
+    "servo": actuator('<position joint="j" kp="2" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>'),
+    "constant affine gain": actuator('<general joint="j" gaintype="affine" gainprm="3" biastype="affine"/>'),
+    "force limit": {"world": '<body><joint actuatorfrcrange="-1 1"/><geom size=".1"/></body>'},
+    "sensors": {"top": '<sensor><jointpos joint="j"/></sensor>'},
+    "keyframe": {"top": '<keyframe><key qpos=".1"/></keyframe>'},
+    "harmless flags": {"option": '<option><flag energy="enable" warmstart="disable" island="disable"/></option>'},
+}
+
+
+@pytest.mark.parametrize("parts", SUPPORTED.values(), ids=SUPPORTED)
+def test_supported(parts: dict[str, str]) -> None:
+    refuse_unsupported(compiled(**parts))
+
+
+def test_everything_is_named_at_once() -> None:
+    model = compiled(
+        world='<geom name="t" size=".1" condim="4"/><geom size=".1" condim="6"/>',
+        top='<actuator><general name="a" joint="j" dyntype="filter"/></actuator><equality><weld body1="b"/></equality>',
+        option='<option solver="PGS" cone="elliptic"/>',
+    )
+    with pytest.raises(GenesisException) as caught:
+        refuse_unsupported(model)
+    text = str(caught.value)
+    for part in (
+        "actuator 'a'",
+        "geom 't', number 1 (unnamed, of body 'world')",
+        "equality number 0 (unnamed)",
+        "mjSOL_PGS",
+        "mjCONE_ELLIPTIC",
+    ):
+        assert part in text
+
+
+def test_names_are_those_of_the_entity() -> None:
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom name="1/a/b" size=".1" condim="4"/></worldbody></mujoco>'
+    )
+    with pytest.raises(GenesisException, match="  - robot: geom 'a/b': collides"):
+        refuse_unsupported(model, ["floor", "robot"])

@@ -1,0 +1,238 @@
+"""The models that physics tests run on: robots from files, and small worlds that hold one feature each."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import mujoco
+import pytest
+from robot_files import FILES as ROBOTS
+from robot_files import robot_file
+
+import pluriverse
+from pluriverse.collision_pairs import unsupported_pairs
+from pluriverse.importers.refusals import refuse_unsupported
+from pluriverse.model import Model
+
+ASSETS = Path(pluriverse.__file__).parent / "assets" / "xml"
+OWN = {path.stem: path for path in sorted(ASSETS.rglob("*.xml"))}
+SCENES = {
+    name: Path(__file__).parents[2] / "shared" / "scenes" / f"{name}.xml"
+    for name in ("cubes", "franka", "humanoid", "quad")
+}
+
+FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
+
+
+def world(bodies: str, option: str = "", before: str = "", after: str = "") -> str:
+    """MJCF text of a small world."""
+    return (
+        f'<mujoco><option integrator="implicitfast" {option}/>{before}<worldbody>{bodies}</worldbody>{after}</mujoco>'
+    )
+
+
+JOINTS = """
+<body pos="0 0 1" euler="20 30 40"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+  <joint type="slide" axis="0 0 1" damping=".3"/><joint type="ball" pos=".1 0 .05" armature=".02"/>
+  <geom type="box" size=".2 .1 .05" pos=".05 .02 .1" euler="10 20 30"/>
+  <body pos=".3 0 .1" euler="0 40 0"><joint axis="0 1 0" pos="0 .1 0"/><joint axis="1 0 1" pos=".1 0 0" ref="20"/>
+    <joint type="slide" axis="1 1 0" ref=".1"/><geom type="capsule" size=".05 .2" mass="1.5"/>
+    <body pos="0 0 .3" euler="10 0 90"><geom type="sphere" size=".1" mass=".4"/></body>
+    <body pos="0 .2 0"><joint type="ball"/><geom type="ellipsoid" size=".1 .05 .02"/></body></body></body>
+<body pos="0 2 0"><freejoint/><geom type="cylinder" size=".1 .2" pos=".1 0 .2"/>
+  <body pos=".2 0 0"><joint axis="0 0 1" armature=".05"/><geom size=".1"/></body></body>
+"""
+
+LEG = """
+<body name="thigh{k}" pos="{x} {y} 0"><joint axis="0 1 0" range="-40 50" limited="true" frictionloss=".1"/>
+  <geom type="capsule" fromto="0 0 0 {dx} 0 -.2" size=".03" contype="0"/>
+  <body pos="{dx} 0 -.2"><joint axis="0 1 0" range="-90 10" limited="true" damping=".05" armature=".01"/>
+    <geom type="capsule" fromto="0 0 0 0 0 -.2" size=".02" contype="0"/>
+    <geom name="foot{k}" size=".03" pos="0 0 -.22" contype="0" friction="{mu}"/></body></body>
+"""
+
+
+def four_legs() -> str:
+    """A trunk with four legs of equal structure, whose sizes and places differ, that meet only the floor."""
+    legs = [
+        LEG.format(k=k, x=x, y=y, dx=0.02 * (k + 1), mu=0.5 + 0.1 * k)
+        for k, (x, y) in enumerate([(0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2)])
+    ]
+    trunk = '<body pos="0 0 .45"><freejoint/><geom type="box" size=".3 .15 .05" contype="0" conaffinity="0"/>'
+    motors = "".join(f'<position joint="hip{k}" kp="20" kv=".5"/>' for k in range(4))
+    legs = [leg.replace("<joint axis", f'<joint name="hip{k}" axis', 1) for k, leg in enumerate(legs)]
+    return world(f"{FLOOR}{trunk}{''.join(legs)}</body>", after=f"<actuator>{motors}</actuator>")
+
+
+def chain(links: int) -> str:
+    """Pendulums in a row, the first and the last coupled by an equality."""
+    bodies = ""
+    for k in reversed(range(links)):
+        axis = ("0 1 0", "1 0 0")[k % 2]
+        bodies = (
+            f'<body pos="0 0 -.1"><joint name="j{k}" axis="{axis}" damping=".01" armature=".002"/>'
+            f'<geom type="capsule" fromto="0 0 0 0 0 -.1" size=".02" contype="0" conaffinity="0"/>{bodies}</body>'
+        )
+    equality = f'<equality><joint joint1="j{links - 1}" joint2="j0" polycoef="0 .5 0 0 0"/></equality>'
+    return world(bodies, after=equality)
+
+
+SMALL = {
+    "joints": world(JOINTS, before='<default><geom contype="0" conaffinity="0"/></default>'),
+    "gravcomp": world(
+        """<body gravcomp="1"><joint axis="0 1 0" pos="0 0 .2"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0" gravcomp=".5"><joint axis="1 1 0"/><geom size=".1" pos=".1 .1 0"/>
+               <body pos=".1 0 .1" gravcomp="2"><geom size=".05" pos="0 .1 0"/></body></body></body>
+           <body pos="0 3 0" gravcomp=".7"><freejoint/><geom type="box" size=".1 .1 .2" pos="0 .1 0"/></body>""",
+    ),
+    "springs": world(
+        """<body pos="0 0 1"><joint type="free" stiffness="3" damping=".2"/><geom type="box" size=".1 .2 .3"/>
+             <body pos=".3 0 0"><joint type="ball" stiffness="2" damping=".1"/><geom size=".1" pos=".1 0 .1"/></body></body>
+           <body pos="0 3 1"><joint axis="0 1 0" stiffness="5" springref="30"/><geom size=".1" pos=".2 0 0"/>
+             <body pos=".4 0 0"><joint type="slide" axis="1 0 0" stiffness="50" springref=".1" damping="1"/>
+               <geom size=".1"/></body></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+    ),
+    "frictionloss": world(
+        """<body pos="0 0 1"><joint axis="0 1 0" frictionloss=".5"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint type="slide" axis="1 0 0" frictionloss="2" solreffriction=".05 1"/>
+               <geom size=".1"/><body pos=".2 0 0"><joint type="ball" frictionloss=".02"
+               solimpfriction=".8 .9 .01 .5 2"/><geom size=".1" pos="0 .2 0"/></body></body></body>
+           <body pos="0 3 0"><joint type="free" frictionloss="1" solreffriction="-50 -20"/>
+             <geom type="box" size=".1 .2 .3"/></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+    ),
+    "equality": world(
+        """<body pos="0 0 1"><joint name="a" axis="0 1 0" ref="10"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>
+               <body pos=".3 0 0"><joint name="c" type="slide" axis="1 0 0" range="-.1 .1" limited="true"/>
+                 <geom size=".1"/></body></body></body>
+           <body pos="0 3 0"><joint name="d" axis="1 0 0"/><geom size=".1" pos="0 .2 0"/></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+        after="""<equality><joint joint1="a" joint2="b" polycoef=".1 .5 -.3 .2 .1" solref=".05 .7"/>
+          <joint joint1="c" polycoef=".05 0 0 0 0" solimp=".8 .95 .02 .3 3"/>
+          <joint joint1="d" joint2="a" solref="-300 -20"/><joint joint1="d" active="false"/></equality>""",
+    ),
+    "limits": world(
+        """<body pos="0 0 1"><joint type="ball" range="0 40" limited="true" margin=".1"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint axis="0 1 0" range="-10 20" limited="true" margin=".4"/>
+               <geom size=".1" pos=".2 0 0"/>
+               <body pos=".3 0 0"><joint axis="1 0 0" range="-30 30" limited="true" solreflimit="-200 -5"
+                 solimplimit=".7 .9 .2 .3 2.5"/><geom size=".1" pos="0 .1 0"/>
+                 <body pos=".2 0 0"><joint type="slide" axis="1 0 0" range="-.05 .05" limited="true"
+                   solimplimit=".9 .9 .1"/><geom size=".1"/>
+                   <body pos=".2 0 0"><joint type="ball" range="0 60" limited="true" solimplimit=".5 .99 .3 .6 1"/>
+                     <geom size=".1" pos="0 .1 0"/></body></body></body></body></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+    ),
+    "shapes": world(
+        """<geom type="plane" size="5 5 1" euler="8 5 0" friction=".4" contype="1" conaffinity="2"/>
+           <body pos="0 0 .25"><freejoint/><geom type="box" size=".1 .2 .15"/></body>
+           <body pos="1 0 .35"><freejoint/><geom type="cylinder" size=".1 .2" condim="1"/></body>
+           <body pos="2 0 .45"><freejoint/><geom type="ellipsoid" size=".1 .2 .15" margin=".02"/></body>
+           <body pos="3 0 .5"><freejoint/><geom type="mesh" mesh="rock" priority="1" friction=".9"/></body>
+           <body pos="4 0 .6"><freejoint/><geom type="capsule" size=".1 .2" solref="-2000 -50"/>{""}
+             <body pos="0 .4 0"><joint axis="1 0 0" range="-30 30" limited="true"/>
+               <geom type="sphere" size=".15" solimp=".8 .9 .01 .4 1" solmix="3"/></body></body>""",
+        before="""<asset><mesh name="rock" vertex=".2 0 0 -.2 .05 0 0 .15 .02 .03 -.2 0 0 .02 .2 .05 .05 -.15 .1 .1 .1
+          -.1 -.1 .1 -.1 .1 -.1 .1 -.1 -.1 .12 .08 -.1"/></asset><default><geom contype="2" conaffinity="1"/>
+          </default>""",
+    ),
+    "contact_parameters": world(
+        f"""{FLOOR}
+           <body pos="0 0 .12"><freejoint/><geom name="a" size=".1" condim="1"/></body>
+           <body pos="1 0 .12"><freejoint/><geom name="b" size=".1" margin=".05" gap=".03" friction=".1"/></body>
+           <body pos="2 0 .12"><freejoint/><geom name="c" size=".1" solref="-3000 -90" priority="2" friction=".3"/></body>
+           <body pos="3 0 .12"><freejoint/><geom name="d" type="capsule" size=".1 .2" euler="80 0 0"/></body>
+           <body pos="3.1 0 .36"><freejoint/><geom name="e" type="capsule" size=".1 .2" euler="0 85 0" solmix="2"
+             solref=".03 .8" friction=".6"/></body>""",
+        option='impratio="4"',
+        before='<default><geom contype="1" conaffinity="1" solimp=".85 .97 .01 .4 3"/></default>',
+        after="""<contact><pair geom1="d" geom2="floor" condim="3" friction=".7 .3 .01 .001 .001" margin=".01"
+          solref=".04 1.2" solimp=".7 .9 .02 .5 2"/></contact>""",
+    ),
+    "round": world(
+        """<geom name="floor" type="plane" size="5 5 1"/><geom type="sphere" size=".2" pos=".6 0 .1"/>
+           <body pos="-.6 0 .1" euler="20 10 0"><geom type="capsule" size=".1 .3"/></body>
+           <body pos="0 0 .2"><freejoint/><geom size=".15"/><body pos=".3 0 0"><joint axis="0 1 0"/>
+             <geom type="capsule" fromto="0 0 0 .3 0 .1" size=".06"/></body></body>
+           <body pos=".1 .1 .5"><freejoint/><geom type="capsule" size=".1 .2" euler="0 90 0"/></body>
+           <body pos="-.4 0 .5"><joint type="slide" axis="0 0 1"/><geom size=".12"/></body>""",
+    ),
+    "damped": world(
+        """<body pos="0 0 1"><joint axis="0 1 0" damping="2"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint type="ball" damping="1"/><geom type="box" size=".1 .2 .1" pos=".2 0 0"/>
+               <body pos=".3 0 0"><joint axis="0 1 0" damping="3" armature=".01" range="-10 10" limited="true"/>
+                 <geom size=".05" pos=".1 0 0"/></body></body></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+    ),
+    "actuators": world(
+        """<body pos="0 0 1"><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint name="b" axis="1 1 0" actuatorfrcrange="-1 1.5"/><geom size=".1" pos=".2 0 0"/>
+               <body pos=".3 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size=".1"/>
+                 <body pos=".2 0 0"><joint name="d" axis="0 1 0"/><geom size=".1" pos="0 0 .1"/></body></body></body></body>
+           <body pos="0 3 0"><joint name="e" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>""",
+        before='<default><geom contype="0" conaffinity="0"/></default>',
+        after="""<actuator><position joint="a" kp="30" kv="2" forcerange="-2 3" gear="1.5"/>
+          <motor joint="a" gear="-2" ctrlrange="-.5 .5" ctrllimited="true"/>
+          <position joint="b" kp="10" kv="1"/><velocity joint="c" kv="5" ctrlrange="-1 1" ctrllimited="true"/>
+          <general joint="d" gainprm="3" biastype="affine" biasprm=".5 -2 -.3" forcerange="-1 1" gear="-1.2"/>
+          <general joint="d" gainprm="2" biastype="none" biasprm="9 9 9"/>
+          <velocity joint="e" kv="4" forcerange="-1 1"/></actuator>""",
+    ),
+    "four_legs": four_legs(),
+    "chain": chain(40),
+}
+
+LARGE = {"dm_humanoid_cmu", "g1", "scene_cubes"}  # in the long form only
+
+
+def names(kind: str) -> list[str]:
+    """Names of models: `small`, `robots` (of moderate size), or `large`."""
+    robots = [f"own_{name}" for name in OWN] + [f"scene_{name}" for name in SCENES] + list(ROBOTS)
+    return {
+        "small": list(SMALL),
+        "robots": [name for name in robots if name not in LARGE],
+        "large": sorted(LARGE),
+    }[kind]
+
+
+@functools.cache
+def load(name: str, *, masked: bool = False, **option: float) -> mujoco.MjModel:
+    """A compiled model by name or from MJCF text, not to be changed.
+
+    Options and pairs of geoms that are not supported are replaced: implicitfast for RK4, a pyramidal cone, Newton, and
+    excludes. A robot without a floor gets one. `masked`: its geoms meet the floor only. `option`: fields of mjOption.
+    """
+    text = SMALL.get(name, name if name.startswith("<") else "")
+    spec = mujoco.MjSpec.from_string(text) if text else mujoco.MjSpec.from_file(str(_file(name)))
+    planes = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE]
+    if not text and not planes:
+        planes = [spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])]
+    if spec.option.integrator != mujoco.mjtIntegrator.mjINT_EULER:
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.solver, spec.option.cone = mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtCone.mjCONE_PYRAMIDAL
+    spec.option.iterations, spec.option.ls_iterations = 50, 50
+    for field, value in option.items():
+        setattr(spec.option, field, value)
+    if masked:
+        for geom in spec.geoms:
+            geom.contype = int(geom in planes)
+    for number, body in enumerate(spec.bodies):
+        body.name = body.name or f"body{number}"
+    mj_model = spec.compile()
+    model = Model.from_mujoco(mj_model)
+    for one, two in {tuple(model.geom_bodyid[[p.geom1, p.geom2]]) for p in unsupported_pairs(model)}:
+        spec.add_exclude(bodyname1=model.body_names[one], bodyname2=model.body_names[two])
+        mj_model = spec.compile()
+    refuse_unsupported(mj_model)
+    return mj_model
+
+
+def _file(name: str) -> Path:
+    kind, _, rest = name.partition("_")
+    path = {"own": OWN, "scene": SCENES}.get(kind, {}).get(rest) or Path(robot_file(name))
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not beside the checkout")
+    return path

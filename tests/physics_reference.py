@@ -1,0 +1,228 @@
+"""States to test physics on, the step as MuJoCo, the step on floats and the step as a kernel do it, and their error."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mujoco
+import numpy as np
+import physics_models
+import torch
+
+from pluriverse.control_laws import control_laws
+from pluriverse.dynamics.tree import Tree
+from pluriverse.model import Model
+from pluriverse.state import State
+from pluriverse.step import Smooth, StepSettings, smooth_forces, step
+from pluriverse.step_kernel import Inputs, StepKernel
+from pluriverse.trace.numbers import Numbers
+
+DOUBLE = 1e-9  # largest error of a float64 stage
+SINGLE = 1e-5  # largest error of a smooth float32 stage
+
+
+def error(x: Any, reference: Any) -> float:
+    """max |x - reference| / max(max |reference|, 1); infinite where x is not finite."""
+    x, reference = np.asarray(x, dtype=float), np.asarray(reference, dtype=float)
+    assert x.shape == reference.shape, (x.shape, reference.shape)
+    if not reference.size:
+        return 0.0
+    worst = float(np.abs(x - reference).max() / max(float(np.abs(reference).max()), 1.0))
+    return worst if np.isfinite(worst) else float("inf")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A state of a model, with the controls that act on it and the acceleration that the solver starts from."""
+
+    qpos: np.ndarray
+    qvel: np.ndarray
+    warmstart: np.ndarray
+    ctrl: np.ndarray
+
+    def rounded(self) -> Sample:
+        """What is left of it in float32."""
+        return Sample(*(np.float32(x).astype(float) for x in (self.qpos, self.qvel, self.warmstart, self.ctrl)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a step makes of a sample."""
+
+    qacc: np.ndarray
+    qvel: np.ndarray
+    qpos: np.ndarray
+
+    def errors(self, reference: Result) -> np.ndarray:
+        """Of qacc, qvel and qpos."""
+        return np.array([error(getattr(self, name), getattr(reference, name)) for name in ("qacc", "qvel", "qpos")])
+
+
+def samples(mj_model: mujoco.MjModel, count: int, *, noise: float = 0.5, seed: int = 0) -> list[Sample]:
+    """States of short rollouts from disturbed rest poses, under random controls."""
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(mj_model)
+    found: list[Sample] = []
+    limited = mj_model.actuator_ctrllimited.astype(bool)
+    low = np.where(limited, mj_model.actuator_ctrlrange[:, 0], -1.0)
+    high = np.where(limited, mj_model.actuator_ctrlrange[:, 1], 1.0)
+    free = np.isin(np.arange(mj_model.nv), [a + k for a, t in zip(mj_model.jnt_dofadr, mj_model.jnt_type) if t == 0 for k in range(6)])  # fmt: skip
+    while len(found) < count:
+        mujoco.mj_resetData(mj_model, data)
+        mujoco.mj_integratePos(mj_model, data.qpos, rng.normal(size=mj_model.nv) * np.where(free, 0.02, noise), 1.0)
+        data.qvel[:] = rng.normal(size=mj_model.nv) * noise
+        for k in range(48):
+            if k % 8 == 0:
+                data.ctrl[:] = rng.uniform(low, high)
+            if k in (2, 17, 32, 47):
+                state = (data.qpos, data.qvel, data.qacc_warmstart, data.ctrl)
+                found.append(Sample(*(x.copy() for x in state)))
+            mujoco.mj_step(mj_model, data)
+    return found[:count]
+
+
+def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
+    """What the model's options say."""
+    option, bit = mj_model.opt, mujoco.mjtDisableBit
+    integrators = {mujoco.mjtIntegrator.mjINT_EULER: "Euler", mujoco.mjtIntegrator.mjINT_IMPLICITFAST: "implicitfast"}
+    flags = {
+        "contacts": bit.mjDSBL_CONTACT, "limits": bit.mjDSBL_LIMIT, "equalities": bit.mjDSBL_EQUALITY,
+        "friction_loss": bit.mjDSBL_FRICTIONLOSS, "springs": bit.mjDSBL_SPRING, "dampers": bit.mjDSBL_DAMPER,
+        "gravity": bit.mjDSBL_GRAVITY, "eulerdamp": bit.mjDSBL_EULERDAMP, "refsafe": bit.mjDSBL_REFSAFE,
+    }  # fmt: skip
+    settings = StepSettings(
+        dt=option.timestep,
+        integrator=integrators[option.integrator],
+        iterations=option.iterations,
+        ls_iterations=option.ls_iterations,
+        tolerance=option.tolerance,
+        ls_tolerance=option.ls_tolerance,
+        impratio=option.impratio,
+        **{name: not option.disableflags & int(flag) for name, flag in flags.items()},
+    )
+    return replace(settings, **changes)
+
+
+def control_rows(mj_model: mujoco.MjModel, ctrl: np.ndarray) -> np.ndarray:
+    """(n_laws, 5) the laws c0, c1, c2, lo, hi that MuJoCo's actuators are at these controls."""
+    m = mj_model
+    laws = control_laws(Model.from_mujoco(m))
+    rows = np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (len(laws), 1))
+    dofs = [law.dof for law in laws]
+    for row, law in zip(rows, laws):
+        u, joint = law.actuator, m.dof_jntid[law.dof]
+        if u >= 0:
+            value = np.clip(ctrl[u], *m.actuator_ctrlrange[u]) if m.actuator_ctrllimited[u] else ctrl[u]
+            gear, affine = m.actuator_gear[u, 0], m.actuator_biastype[u] == mujoco.mjtBias.mjBIAS_AFFINE
+            b0, b1, b2 = m.actuator_biasprm[u, :3] * affine
+            row[:3] = gear * (m.actuator_gainprm[u, 0] * value + b0), gear**2 * b1, gear**2 * b2
+            if m.actuator_forcelimited[u]:
+                row[3:] = np.sort(gear * m.actuator_forcerange[u])
+        if m.jnt_actfrclimited[joint] and dofs.count(law.dof) == 1:
+            row[3:] = max(row[3], m.jnt_actfrcrange[joint, 0]), min(row[4], m.jnt_actfrcrange[joint, 1])
+    return rows
+
+
+def mujoco_data(mj_model: mujoco.MjModel, sample: Sample) -> mujoco.MjData:
+    """MuJoCo's data at a sample, with every stage computed."""
+    data = mujoco.MjData(mj_model)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = sample.qpos, sample.qvel, sample.ctrl
+    data.qacc_warmstart[:] = sample.warmstart
+    mujoco.mj_forward(mj_model, data)
+    return data
+
+
+def mujoco_step(mj_model: mujoco.MjModel, sample: Sample) -> Result:
+    """MuJoCo's step, the constraints solved as exactly as it can."""
+    exact = copy.copy(mj_model)
+    exact.opt.tolerance, exact.opt.iterations, exact.opt.ls_iterations = 0.0, 100, 100
+    data = mujoco_data(exact, sample)
+    mujoco.mj_step(exact, data)
+    return Result(data.qacc.copy(), data.qvel.copy(), data.qpos.copy())
+
+
+class FloatStep:
+    """The package's maths on Python floats, in float64, at one sample."""
+
+    def __init__(self, mj_model: mujoco.MjModel, sample: Sample, settings: StepSettings | None = None) -> None:
+        self.model = Model.from_mujoco(mj_model)
+        self.settings = settings or settings_of(mj_model)
+        self.gravity = mj_model.opt.gravity.tolist()
+        buffers = {
+            "control": control_rows(mj_model, sample.ctrl).ravel().tolist(),
+            "friction": mj_model.geom_friction[:, 0].tolist(),
+            "gravity": self.gravity,
+        }
+        self.run = Numbers(buffers)
+        self.inputs = Inputs(*(self.run.buffer(name) for name in ("control", "friction", "gravity")))
+        self.tree = Tree(self.model, self.run)
+        self.qpos, self.qvel = sample.qpos.tolist(), sample.qvel.tolist()
+        self.warmstart = sample.warmstart.tolist()
+
+    def smooth(self) -> Smooth:
+        """Everything before the constraints."""
+        gravity = self.gravity if self.settings.gravity else [0.0] * 3
+        return smooth_forces(self.tree, self.qpos, self.qvel, self.inputs.control, gravity, self.settings)
+
+    def result(self) -> Result:
+        """One step."""
+        qacc = {d: self.run.variable(a) for d, a in enumerate(self.warmstart)}
+        qpos, qvel, unconverged = step(self.tree, self.qpos, self.qvel, qacc, self.inputs, self.settings)
+        assert not unconverged
+        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A sample of a model with the stages of MuJoCo and of the package at it."""
+
+    mj_model: mujoco.MjModel
+    data: mujoco.MjData
+    floats: FloatStep
+    smooth: Smooth
+
+
+@functools.cache
+def stages(name: str, count: int = 4) -> tuple[Stage, ...]:
+    """A few stages of a model by name; not to be changed."""
+    mj_model = physics_models.load(name)
+    found = []
+    for sample in samples(mj_model, count):
+        floats = FloatStep(mj_model, sample)
+        found.append(Stage(mj_model, mujoco_data(mj_model, sample), floats, floats.smooth()))
+    return tuple(found)
+
+
+def by_index(values: dict[int, float]) -> np.ndarray:
+    """The values of {0: ..., 1: ...} in order."""
+    return np.array([values[k] for k in range(len(values))])
+
+
+def state_of(
+    mj_model: mujoco.MjModel, batch: Sequence[Sample], dtype: torch.dtype, *, model: Model | None = None
+) -> State:
+    """A batch of environments on the CPU, one at each sample."""
+    state = State(model or Model.from_mujoco(mj_model), len(batch), torch.device("cpu"), dtype)
+    for k, sample in enumerate(batch):
+        state.qpos[:, k] = torch.tensor(sample.qpos)
+        state.qvel[:, k] = torch.tensor(sample.qvel)
+        state.qacc[:, k] = torch.tensor(sample.warmstart)
+        state.control[:, :, k] = torch.tensor(control_rows(mj_model, sample.ctrl))
+    state.gravity[:] = torch.tensor(mj_model.opt.gravity)[:, None]
+    return state
+
+
+def kernel_of(mj_model: mujoco.MjModel, dtype: torch.dtype, settings: StepSettings | None = None) -> StepKernel:
+    """The step of a model as a kernel on the CPU. Needs a session (the fixture `gs_cpu`)."""
+    settings = settings or settings_of(mj_model)
+    return StepKernel(Model.from_mujoco(mj_model), settings, torch.device("cpu"), dtype)
+
+
+def results(state: State) -> list[Result]:
+    """The environments of a batch after a step."""
+    qacc, qvel, qpos = (x[:, : state.n_envs].double().numpy().T for x in (state.qacc, state.qvel, state.qpos))
+    return [Result(*parts) for parts in zip(qacc, qvel, qpos)]
