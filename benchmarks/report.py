@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 _COLUMNS = (
-    ("scene", 24),
-    ("envs", 6),
+    ("scene", 25),
+    ("envs", 5),
     ("sub", 3),
-    ("engine", 17),
-    ("M env-steps/s (range)", 25),
-    ("times mujoco", 20),
-    ("times mujoco_warp", 20),
+    ("engine", 16),
+    ("M env-steps/s (range)", 22),
     ("qacc error med/max", 18),
-    ("float32 limit", 16),
-    ("contacts", 9),
-    ("iter.", 9),
-    ("bad", 8),
+    ("rounded inputs", 15),
+    ("contacts", 8),
+    ("iter.", 7),
+    ("bad", 5),
+    ("times", 5),
+)
+_LEGEND = (
+    "M env-steps/s: physics steps of all environments, median (least-greatest) of the windows. qacc error: of one "
+    "scene.step() against MuJoCo float64.\nrounded inputs: MuJoCo's own, inputs rounded to float32. contacts, iter.: "
+    "MuJoCo's in the same states, mean/max.\nbad: environments not finite/unconverged/overflown. times: how many times "
+    "the peer's speed, ratio of medians (least-greatest round)."
 )
 
 
@@ -29,42 +34,33 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """A line for each engine of each case. `bad` counts not finite / unconverged / overflown environments."""
-    lines = ["  ".join(f"{name:<{width}}" for name, width in _COLUMNS)]
-    for result in results:
-        for name, engine in result["engines"].items():
-            lines.append(
-                "  ".join(f"{cell:<{width}}" for cell, (_, width) in zip(_cells(result, name, engine), _COLUMNS))
-            )
-        if "failed" in result:
-            lines.append(
-                f"{result['scene']:24}  {result['n_envs']:<6}  {result['substeps']:<3}  failed: {result['failed']}"
-            )
-    return "\n".join(line.rstrip() for line in lines)
+    """A line for each engine of each case."""
+    rows = [[name for name, _ in _COLUMNS]]
+    rows += [_cells(result, name, engine) for result in results for name, engine in result["engines"].items()]
+    widths = [width for _, width in _COLUMNS]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join([_LEGEND, *lines])
 
 
 def _cells(result: dict[str, Any], name: str, engine: dict[str, Any]) -> list[str]:
     cells = [result["scene"], str(engine.get("n_envs", result["n_envs"])), str(result["substeps"]), name]
-    if "failed" in engine or "refused" in engine:
-        reason = f"failed: {engine['failed']}" if "failed" in engine else f"refused: {engine['refused']}"
-        return [*cells, reason]
-    speed = engine["env_steps_per_second"]
+    for trouble in ("failed", "refused"):
+        if trouble in engine:
+            return [*cells, f"{trouble}: {engine[trouble]}"]
+    speed, error, work = engine["env_steps_per_second"], engine.get("error"), engine.get("work")
     cells.append(f"{_millions(speed['median'])} ({_millions(speed['min'])}-{_millions(speed['max'])})")
-    for peer in ("mujoco", "mujoco_warp"):
-        ratio = engine.get("ratio", {}).get(peer)
-        cells.append(f"{ratio['median']:.1f} ({ratio['min']:.1f}-{ratio['max']:.1f})" if ratio else "")
-    accuracy, work, health = engine.get("error"), engine.get("work"), engine["health"]
-    cells += [_pair(accuracy["qacc"]), _pair(accuracy["qacc_rounded_inputs"])] if accuracy else ["", ""]
-    cells += (
-        [f"{work[k]['mean']:.1f}/{work[k]['max']:.0f}" for k in ("contacts", "solver_iterations")] if work else ["", ""]
-    )
-    counts = (health["non_finite"], health["unconverged"], health["overflow"])
-    return [*cells, "/".join("?" if count is None else str(count) for count in counts)]
+    cells += [_errors(error["qacc"]), _errors(error["qacc_rounded_inputs"])] if error else ["", ""]
+    for count in ("contacts", "solver_iterations"):
+        cells.append(f"{work[count]['mean']:.1f}/{work[count]['max']:.0f}" if work else "")
+    health = (engine["health"][kind] for kind in ("non_finite", "unconverged", "overflow"))
+    cells.append("/".join("?" if number is None else str(number) for number in health))
+    ratios = engine.get("ratio", {}).items()
+    return [*cells, ", ".join(f"{peer} {r['median']:.1f} ({r['min']:.1f}-{r['max']:.1f})" for peer, r in ratios)]
 
 
 def _millions(rate: float) -> str:
     return f"{rate / 1e6:.3g}"
 
 
-def _pair(error: dict[str, float]) -> str:
+def _errors(error: dict[str, float]) -> str:
     return f"{error['median']:.1e}/{error['max']:.1e}"

@@ -59,7 +59,7 @@ def four_legs() -> str:
         LEG.format(k=k, x=x, y=y, dx=0.02 * (k + 1), mu=0.5 + 0.1 * k)
         for k, (x, y) in enumerate([(0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2)])
     ]
-    trunk = '<body pos="0 0 .45"><freejoint/><geom type="box" size=".3 .15 .05" contype="0" conaffinity="0"/>'
+    trunk = '<body pos="0 0 .43"><freejoint/><geom type="box" size=".3 .15 .05" contype="0" conaffinity="0"/>'
     motors = "".join(f'<position joint="hip{k}" kp="20" kv=".5"/>' for k in range(4))
     legs = [leg.replace("<joint axis", f'<joint name="hip{k}" axis', 1) for k, leg in enumerate(legs)]
     return world(f"{FLOOR}{trunk}{''.join(legs)}</body>", after=f"<actuator>{motors}</actuator>")
@@ -128,12 +128,12 @@ SMALL = {
     ),
     "shapes": world(
         """<geom type="plane" size="5 5 1" euler="8 5 0" friction=".4" contype="1" conaffinity="2"/>
-           <body pos="0 0 .25"><freejoint/><geom type="box" size=".1 .2 .15"/></body>
-           <body pos="1 0 .35"><freejoint/><geom type="cylinder" size=".1 .2" condim="1"/></body>
-           <body pos="2 0 .45"><freejoint/><geom type="ellipsoid" size=".1 .2 .15" margin=".02"/></body>
-           <body pos="3 0 .5"><freejoint/><geom type="mesh" mesh="rock" priority="1" friction=".9"/></body>
-           <body pos="4 0 .6"><freejoint/><geom type="capsule" size=".1 .2" solref="-2000 -50"/>{""}
-             <body pos="0 .4 0"><joint axis="1 0 0" range="-30 30" limited="true"/>
+           <body pos="0 0 .14"><freejoint/><geom type="box" size=".1 .2 .15"/></body>
+           <body pos="1 0 .10"><freejoint/><geom type="cylinder" size=".1 .2" condim="1" priority="1"/></body>
+           <body pos="2 0 -.02"><freejoint/><geom type="ellipsoid" size=".1 .2 .15" margin=".02"/></body>
+           <body pos="3 0 -.1"><freejoint/><geom type="mesh" mesh="rock" priority="1" friction=".9"/></body>
+           <body pos="4 0 -.09"><freejoint/><geom type="capsule" size=".1 .2" solref="-2000 -50"/>{""}
+             <body pos="0 .4 -.05"><joint axis="1 0 0" range="-30 30" limited="true"/>
                <geom type="sphere" size=".15" solimp=".8 .9 .01 .4 1" solmix="3"/></body></body>""",
         before="""<asset><mesh name="rock" vertex=".2 0 0 -.2 .05 0 0 .15 .02 .03 -.2 0 0 .02 .2 .05 .05 -.15 .1 .1 .1
           -.1 -.1 .1 -.1 .1 -.1 .1 -.1 -.1 .12 .08 -.1"/></asset><default><geom contype="2" conaffinity="1"/>
@@ -141,11 +141,11 @@ SMALL = {
     ),
     "contact_parameters": world(
         f"""{FLOOR}
-           <body pos="0 0 .12"><freejoint/><geom name="a" size=".1" condim="1"/></body>
+           <body pos="0 0 .12"><freejoint/><geom name="a" size=".1" condim="1" priority="1"/></body>
            <body pos="1 0 .12"><freejoint/><geom name="b" size=".1" margin=".05" gap=".03" friction=".1"/></body>
            <body pos="2 0 .12"><freejoint/><geom name="c" size=".1" solref="-3000 -90" priority="2" friction=".3"/></body>
            <body pos="3 0 .12"><freejoint/><geom name="d" type="capsule" size=".1 .2" euler="80 0 0"/></body>
-           <body pos="3.1 0 .36"><freejoint/><geom name="e" type="capsule" size=".1 .2" euler="0 85 0" solmix="2"
+           <body pos="3.1 0 .3"><freejoint/><geom name="e" type="capsule" size=".1 .2" euler="0 85 0" solmix="2"
              solref=".03 .8" friction=".6"/></body>""",
         option='impratio="4"',
         before='<default><geom contype="1" conaffinity="1" solimp=".85 .97 .01 .4 3"/></default>',

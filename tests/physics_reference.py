@@ -14,6 +14,7 @@ import physics_models
 import torch
 
 from pluriverse.control_laws import control_laws
+from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.state import State
@@ -145,6 +146,31 @@ def mujoco_step(mj_model: mujoco.MjModel, sample: Sample) -> Result:
     return Result(data.qacc.copy(), data.qvel.copy(), data.qpos.copy())
 
 
+def cost_gradient(mj_model: mujoco.MjModel, data: mujoco.MjData, qacc: np.ndarray) -> np.ndarray:
+    """Of the primal cost at qacc: M qacc - qfrc_smooth - J' f; zero at the solution (the KKT conditions)."""
+    residual, inertial = np.zeros(data.nefc), np.zeros(mj_model.nv)
+    mujoco.mj_mulJacVec(mj_model, data, residual, qacc)
+    mujoco.mj_constraintUpdate(mj_model, data, residual - data.efc_aref, None, 0)
+    mujoco.mj_mulM(mj_model, data, inertial, qacc)
+    return inertial - data.qfrc_smooth - data.qfrc_constraint
+
+
+def mujoco_body_states(mj_model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """(nbody, 13) position, quaternion, angular and linear velocity of each body."""
+    states = np.zeros((mj_model.nbody, 13))
+    states[:, :3], states[:, 3:7] = data.xpos, data.xquat
+    for body in range(mj_model.nbody):
+        mujoco.mj_objectVelocity(mj_model, data, mujoco.mjtObj.mjOBJ_XBODY, body, states[body, 7:], 0)
+    return states
+
+
+def with_signs_of(states: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The states with each quaternion q or -q, whichever is nearer to the other's: both are the same orientation."""
+    states = states.copy()
+    states[:, 3:7] *= np.sign((states[:, 3:7] * other[:, 3:7]).sum(1, keepdims=True))
+    return states
+
+
 class FloatStep:
     """The package's maths on Python floats, in float64, at one sample."""
 
@@ -195,6 +221,15 @@ def stages(name: str, count: int = 4) -> tuple[Stage, ...]:
         floats = FloatStep(mj_model, sample)
         found.append(Stage(mj_model, mujoco_data(mj_model, sample), floats, floats.smooth()))
     return tuple(found)
+
+
+def full_matrix(stage: Stage) -> np.ndarray:
+    """(nv, nv) the package's mass matrix."""
+    smooth, nv = stage.smooth, stage.mj_model.nv
+    full = np.zeros((nv, nv))
+    for (i, j), value in mass_matrix(stage.floats.tree, smooth.poses, smooth.inertias, smooth.armature).items():
+        full[i, j] = full[j, i] = value
+    return full
 
 
 def by_index(values: dict[int, float]) -> np.ndarray:

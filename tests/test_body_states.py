@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from physics_models import load, names, world
-from physics_reference import DOUBLE, FloatStep, error, mujoco_data, samples, stages
+from physics_reference import DOUBLE, FloatStep, error, mujoco_body_states, mujoco_data, samples, stages, with_signs_of
 
 from pluriverse.body_states import body_states, quaternion_from
 from pluriverse.dynamics.tree import rotation
 
 
-def expected_states(mj_model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """(nbody, 13) position, quaternion, angular and linear velocity of each body."""
-    states = np.zeros((mj_model.nbody, 13))
-    states[:, :3], states[:, 3:7] = data.xpos, data.xquat
-    for body in range(mj_model.nbody):
-        mujoco.mj_objectVelocity(mj_model, data, mujoco.mjtObj.mjOBJ_XBODY, body, states[body, 7:], 0)
-    return states
-
-
-def with_signs_of(states: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The states with each quaternion q or -q, whichever is nearer to the other's: both are the same orientation."""
-    states = states.copy()
-    states[:, 3:7] *= np.sign((states[:, 3:7] * other[:, 3:7]).sum(1, keepdims=True))
-    return states
-
-
 @pytest.mark.parametrize("name", names("small") + names("robots"))
 def test_body_states(name: str) -> None:
     for stage in stages(name):
-        expected = expected_states(stage.mj_model, stage.data)
+        expected = mujoco_body_states(stage.mj_model, stage.data)
         states = np.array(body_states(stage.floats.tree, stage.floats.qpos, stage.floats.qvel), dtype=float)
         assert error(with_signs_of(states, expected), expected) <= DOUBLE
 
@@ -43,7 +26,7 @@ def test_bodies_fixed_to_moving_and_to_fixed_bodies() -> None:
     mj_model = load(world(f'{fixed}<body><joint axis="1 2 3"/><geom size=".1"/>{fixed}</body>'))
     for sample in samples(mj_model, 2):
         floats = FloatStep(mj_model, sample)
-        expected = expected_states(mj_model, mujoco_data(mj_model, sample))
+        expected = mujoco_body_states(mj_model, mujoco_data(mj_model, sample))
         states = np.array(body_states(floats.tree, floats.qpos, floats.qvel), dtype=float)
         assert error(with_signs_of(states, expected), expected) <= DOUBLE
 

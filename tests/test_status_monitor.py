@@ -84,7 +84,7 @@ def test_a_setter_unfreezes(make: Any) -> None:
 
 def test_strict_raises_and_goes_on_after_a_reset(make: Any) -> None:
     scene = make(strict=True)
-    FailingStep.trouble = {env: STATUS_NON_FINITE for env in range(12)}
+    FailingStep.trouble = dict.fromkeys(range(12), STATUS_NON_FINITE)
     with pytest.raises(
         Exception, match=r"strict=True: 12 of 20 environments \(0, 1, 2, 3, 4, 5, 6, 7, ...\) met a NaN"
     ):

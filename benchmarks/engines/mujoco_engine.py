@@ -37,7 +37,9 @@ class MujocoEngine(Engine):
         blocks = np.stack([control[:n] for control in case.controls], 1).astype(np.float64)
         self._control = np.repeat(blocks, lengths, axis=1)
         self._state = np.zeros((n, case.steps, self._initial.shape[1]))
-        self._arguments: dict[str, Any] = {"state": self._state}
+        self._arguments: dict[str, Any] = {"state": self._state, "nstep": case.steps}
+        if model.nu:
+            self._arguments["control"] = self._control
         if model.nsensordata:
             self._arguments["sensordata"] = np.zeros((n, case.steps, model.nsensordata))
         self.settings = {"path": "mujoco.rollout, whole window in one call", "threads": threads, "precision": "float64"}
@@ -46,7 +48,7 @@ class MujocoEngine(Engine):
         pass
 
     def run(self) -> None:
-        self._rollout.rollout(self.case.model, self._data, self._initial, self._control, **self._arguments)
+        self._rollout.rollout(self.case.model, self._data, self._initial, **self._arguments)
 
     def wait(self) -> None:
         pass

@@ -52,12 +52,14 @@ class MujocoWarpEngine(Steppable):
         }
 
     def restart(self) -> None:
-        self._mjw.reset_data(self._model, self._data)
+        with self._wp.ScopedDevice(self._device):
+            self._mjw.reset_data(self._model, self._data)
         self._wp.copy(self._data.qpos, self._start)
         self.command(0)
 
     def command(self, block: int) -> None:
-        self._wp.copy(self._data.ctrl, self._controls[block])
+        if self.case.model.nu:
+            self._wp.copy(self._data.ctrl, self._controls[block])
 
     def advance(self, steps: int) -> None:
         with self._wp.ScopedDevice(self._device):

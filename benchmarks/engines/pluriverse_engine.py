@@ -42,7 +42,8 @@ class PluriverseEngine(Steppable):
         self.command(0)  # after a reset the first command also writes gains; later ones write targets only
 
     def command(self, block: int) -> None:
-        self.solver.control_actuators(self._controls[block])
+        if self.case.model.nu:
+            self.solver.control_actuators(self._controls[block])
 
     def advance(self, steps: int) -> None:
         for _ in range(steps // self.case.substeps):

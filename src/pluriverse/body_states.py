@@ -15,7 +15,8 @@ BODY_STATE_ROWS = 13  # position (3), quaternion (4), angular velocity (3), line
 
 
 def body_states(tree: Tree, qpos: list[Any], qvel: list[Any]) -> list[list[Any]]:
-    """The 13 numbers of each body, in world axes: xpos, xquat (wxyz), angular velocity, velocity of the frame's origin."""
+    """The 13 numbers of each body, in world axes: xpos, xquat (wxyz), angular velocity, velocity of the frame's
+    origin."""
     poses = forward_kinematics(tree, qpos)
     motions = body_motions(tree, poses, qvel)
     turns = orientations(tree, qpos)

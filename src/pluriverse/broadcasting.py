@@ -84,7 +84,7 @@ def fill_envs(target: torch.Tensor, envs: Envs, value: float) -> None:
 
 def column(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     """(rows, ...) numbers of the model as (rows, ..., 1): to fill every environment of a tensor `like` this one."""
-    return torch.tensor(values, dtype=like.dtype, device=like.device)[..., None]
+    return to_device(torch.tensor(values), like.device, like.dtype)[..., None]
 
 
 def spread(

@@ -60,7 +60,8 @@ class DofStates:
         else:
             value = value.expand(-1, rows.count)
             chosen = rows.pick(plain, value.device)
-            write(self._state.qpos, chosen.map(self._axes.q_of_dof, value.device), envs, value[:, plain])
+            places = rows_at(plain, value.device, rows.argument)
+            write(self._state.qpos, chosen.map(self._axes.q_of_dof, value.device), envs, value[:, places.where])
             for joint in np.unique(self._model.dof_jntid[rows.indices]):
                 self._set_angles(int(joint), rows, envs, value)
         self._on_change(envs)

@@ -8,7 +8,7 @@ import torch
 from pluriverse.axes import Axes
 from pluriverse.broadcasting import copy_envs, part, put, read, spread, write
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import Envs, Rows
+from pluriverse.indexing import Envs, Rows, rows_at
 from pluriverse.model import Model
 from pluriverse.state import State
 from pluriverse.typing import ArrayLike, IndexLike
@@ -61,8 +61,8 @@ class GeomFriction:
         value = spread(friction_ratio, envs, links.count, name="friction_ratio", like=self._ratio)
         of_link = [np.flatnonzero(self._model.geom_bodyid == body) for body in links.indices]
         geoms = self._axes.geoms.select(np.concatenate([*of_link, np.zeros(0, dtype=np.int64)]))
-        column = np.repeat(np.arange(links.count), [len(own) for own in of_link])
-        write(self._ratio, geoms, envs, value.expand(-1, links.count)[:, column])
+        repeated = rows_at(np.repeat(np.arange(links.count), [len(own) for own in of_link]), value.device, "links_idx")
+        write(self._ratio, geoms, envs, value.expand(-1, links.count)[:, repeated.where])
         self._update(geoms, envs)
 
     def get_geoms_friction(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:

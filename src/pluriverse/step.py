@@ -1,4 +1,5 @@
-"""One physics step: kinematics, forces, constraints, integration. This is what every kernel runs and what the reference runs."""
+"""One physics step: kinematics, forces, constraints, integration. This is what every kernel runs and what the
+reference runs."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ class Smooth:
         return {d: self.passive[d] + self.actuation[d] for d in self.passive}
 
 
-def smooth_forces(tree: Tree, qpos: list[Any], qvel: list[Any], control: Any, gravity: Vector, settings: StepSettings) -> Smooth:
+def smooth_forces(
+    tree: Tree, qpos: list[Any], qvel: list[Any], control: Any, gravity: Vector, settings: StepSettings
+) -> Smooth:
     """The smooth part of the step: no constraints yet."""
     poses = forward_kinematics(tree, qpos)
     velocities = body_motions(tree, poses, qvel)
@@ -91,10 +94,13 @@ def smooth_forces(tree: Tree, qpos: list[Any], qvel: list[Any], control: Any, gr
     return Smooth(poses, velocities, inertias, forces, passive, actuation, damping, armature)
 
 
-def step(tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Any, settings: StepSettings) -> Any:
+def step(
+    tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Any, settings: StepSettings
+) -> Any:
     """Advances one step. `qacc`: variables by dof with the last acceleration, which become this step's.
 
-    `inputs`: control, friction, gravity (buffers). Returns new qpos by row, new qvel by dof, and whether the solver ran out.
+    `inputs`: control, friction, gravity (buffers). Returns new qpos by row, new qvel by dof, and whether the solver
+    ran out.
     """
     gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
     smooth = smooth_forces(tree, qpos, qvel, inputs.control, gravity, settings)
@@ -107,7 +113,13 @@ def step(tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inp
 
 
 def constrained_acceleration(
-    tree: Tree, smooth: Smooth, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], friction: Any, settings: StepSettings
+    tree: Tree,
+    smooth: Smooth,
+    qpos: list[Any],
+    qvel: list[Any],
+    qacc: dict[int, Any],
+    friction: Any,
+    settings: StepSettings,
 ) -> Any:
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
     rows = joint_rows(tree, qpos, qvel, settings)
@@ -158,7 +170,8 @@ def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts
 
 
 def implicit_correction(tree: Tree, smooth: Smooth, qacc: dict[int, Any], settings: StepSettings) -> dict[int, Any]:
-    """What damping over the step takes from the acceleration: -(M + dt B)^-1 dt B qacc (MuJoCo's implicit integrators)."""
+    """What damping over the step takes from the acceleration: -(M + dt B)^-1 dt B qacc (MuJoCo's implicit
+    integrators)."""
     extra = {d: smooth.damping[d] * settings.dt for d in qacc}
     if all(isinstance(x, float) and x == 0.0 for x in extra.values()):
         return dict.fromkeys(qacc, 0.0)
@@ -171,7 +184,8 @@ def implicit_correction(tree: Tree, smooth: Smooth, qacc: dict[int, Any], settin
 
 
 def solver_path(model: Model, settings: StepSettings) -> str:
-    """How the solver factors: by sweeps where all rows keep the tree and the model is not small, else in joint coordinates."""
+    """How the solver factors: by sweeps where all rows keep the tree and the model is not small, else in joint
+    coordinates."""
     if settings.path != "auto":
         return settings.path
     return "joint_space" if needs_joint_space(model, settings) or model.nv <= SMALL else "sweep"
@@ -181,7 +195,8 @@ SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured:
 
 
 def needs_joint_space(model: Model, settings: StepSettings) -> bool:
-    """Whether some row couples limbs or bodies: a joint equality, a ball joint's limit, a contact between two moving bodies."""
+    """Whether some row couples limbs or bodies: a joint equality, a ball joint's limit, a contact between two moving
+    bodies."""
     from pluriverse.collision_pairs import contact_pairs, is_written
 
     if settings.equalities and any(model.eq_active0):
@@ -196,9 +211,7 @@ def needs_joint_space(model: Model, settings: StepSettings) -> bool:
 
 def lane_dofs(tree: Tree) -> dict[int, tuple[int, ...]]:
     """Every dof that the code names (those of the first lane) with the dofs that it stands for."""
-    return {
-        joint.dofs[0] + k: joint.dof(k) for node in tree.nodes for joint in node.joints for k in range(joint.width)
-    }
+    return {joint.dofs[0] + k: joint.dof(k) for node in tree.nodes for joint in node.joints for k in range(joint.width)}
 
 
 def finite(values: list[Any]) -> Any:
@@ -207,5 +220,3 @@ def finite(values: list[Any]) -> Any:
     for x in values:
         total = total + absolute(x)
     return total < FAR
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pluriverse.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
@@ -20,9 +20,21 @@ from pluriverse.trace.source import Target, cached_source
 if TYPE_CHECKING:
     import torch
 
-    from pluriverse.state import State
-
 MOST_DUPLICATION = 1.75  # how often lanes may compute the trunk again: bodies computed on all lanes over bodies
+
+
+class Batch(Protocol):
+    """The tensors of a batch of environments, (rows, n_padded) each, environment index fastest (see `state.State`)."""
+
+    n_envs: int
+    n_padded: int
+    qpos: torch.Tensor
+    qvel: torch.Tensor
+    qacc: torch.Tensor
+    control: torch.Tensor  # (laws, 5, n_padded)
+    friction: torch.Tensor
+    gravity: torch.Tensor
+    status: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -43,10 +55,13 @@ class StepKernel:
         self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
         self._launcher: Launcher | None = None
 
-    def launch(self, state: State, n_steps: int) -> None:
+    def launch(self, state: Batch, n_steps: int) -> None:
         """Advances every environment by n_steps steps, in place; asynchronous on CUDA (torch's current stream)."""
         if self._launcher is None:
-            arrays = {name: getattr(state, name) for name in ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status")}
+            arrays = {
+                name: getattr(state, name)
+                for name in ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status")
+            }
             self._launcher = _bound(self._kernel, state, arrays)
         self._launcher.launch(n_steps)
 
@@ -58,8 +73,9 @@ class KinematicsKernel:
         self._kernel = _compiled("kinematics", model.fingerprint(), device, dtype, lambda: trace_kinematics(model))
         self._launcher: Launcher | None = None
 
-    def launch(self, state: State, poses: torch.Tensor) -> None:
-        """Writes poses (nbody, 13, N): xpos, xquat (wxyz), angular velocity, linear velocity of the frame origin; world axes."""
+    def launch(self, state: Batch, poses: torch.Tensor) -> None:
+        """Writes poses (nbody, 13, N): xpos, xquat (wxyz), angular velocity, linear velocity of the frame origin;
+        world axes."""
         if self._launcher is None:
             self._launcher = _bound(self._kernel, state, {"qpos": state.qpos, "qvel": state.qvel, "poses": poses})
         self._launcher.launch()
@@ -130,8 +146,8 @@ def lane_count(model: Model, settings: StepSettings) -> int:
 
 def lane_rows(tree: Tree) -> list[tuple[int, ...]]:
     """Rows of qpos by lane."""
-    widths = (7, 4, 1, 1)
-    return [tuple(q + k for q in joint.qpos) for node in tree.nodes for joint in node.joints for k in range(widths[joint.type])]
+    joints = [joint for node in tree.nodes for joint in node.joints]
+    return [tuple(q + k for q in joint.qpos) for joint in joints for k in range(joint.qpos_width)]
 
 
 def _row(rows: tuple[int, ...]) -> Any:
@@ -147,5 +163,5 @@ def _compiled(stem: str, key: str, device: torch.device, dtype: torch.dtype, tra
     return Kernel(cached_source(folder, stem, key, target, trace), target, runtime.warp_device(), folder)
 
 
-def _bound(kernel: Kernel, state: State, arrays: dict[str, torch.Tensor]) -> Launcher:
+def _bound(kernel: Kernel, state: Batch, arrays: dict[str, torch.Tensor]) -> Launcher:
     return kernel.bind(arrays, state.n_envs, state.n_padded, len(os.sched_getaffinity(0)))

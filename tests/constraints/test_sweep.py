@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics.test_inertia import full_matrix
 from hypothesis import given
 from hypothesis import strategies as st
 from physics_models import load
-from physics_reference import DOUBLE, FloatStep, by_index, error, samples, settings_of, stages
+from physics_reference import DOUBLE, FloatStep, by_index, error, full_matrix, samples, settings_of, stages
 
 from pluriverse.constraints.sweep import articulated_sweep, solve_symmetric
 from pluriverse.step import solver_path

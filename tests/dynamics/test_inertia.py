@@ -6,18 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 from physics_models import names
-from physics_reference import DOUBLE, Stage, error, stages
+from physics_reference import DOUBLE, error, full_matrix, stages
 
-from pluriverse.dynamics.inertia import kinetic_energy_twice, mass_matrix
-
-
-def full_matrix(stage: Stage) -> np.ndarray:
-    """(nv, nv) the package's mass matrix."""
-    smooth, nv = stage.smooth, stage.mj_model.nv
-    full = np.zeros((nv, nv))
-    for (i, j), value in mass_matrix(stage.floats.tree, smooth.poses, smooth.inertias, smooth.armature).items():
-        full[i, j] = full[j, i] = value
-    return full
+from pluriverse.dynamics.inertia import kinetic_energy_twice
 
 
 @pytest.mark.parametrize("name", names("small") + names("robots"))

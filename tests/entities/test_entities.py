@@ -78,7 +78,7 @@ def test_joint_indices_and_their_former_names(scene: Any) -> None:
     assert (wrist.dofs_idx_local, wrist.qs_idx_local) == ([7, 8, 9], [8, 9, 10, 11])
     with pytest.warns(DeprecationWarning, match="dof_idx_local is now dofs_idx_local"):
         assert shoulder.dof_idx_local == 6
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="q_idx_local is now qs_idx_local"):
         assert wrist.q_idx_local == [8, 9, 10, 11]
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         shoulder.nonsense  # noqa: B018

@@ -17,7 +17,8 @@ LOOP_FROM = 4  # pairs alike; fewer are written out
 
 @dataclass(eq=False)
 class Candidate:
-    """A pair of geoms that may touch, on each lane; the body whose reference point its contacts are given about is `node`."""
+    """A pair of geoms that may touch, on each lane; the body whose reference point its contacts are given about is
+    `node`."""
 
     pairs: tuple[ContactPair, ...]
     node: Node  # of geom2, or of geom1 where geom2 cannot move
@@ -30,7 +31,9 @@ def candidates(tree: Tree) -> list[Candidate]:
     model = tree.model
     lane_of = {g: (k, geoms) for node in tree.nodes for geoms in node.geoms for k, g in enumerate(geoms)}
     if tree.run.lanes > 1:  # a trunk geom is on every lane; a limb's geom stands for those of the other lanes
-        lane_of = {g: (0, geoms) if len(set(geoms)) == 1 else place for g, place in lane_of.items() for geoms in [place[1]]}
+        lane_of = {
+            g: (0, geoms) if len(set(geoms)) == 1 else place for g, place in lane_of.items() for geoms in [place[1]]
+        }
     written = [p for p in contact_pairs(model) if is_written(model, p)]
     by_geoms = {(p.geom1, p.geom2): p for p in written}
     found = []
@@ -40,7 +43,10 @@ def candidates(tree: Tree) -> list[Candidate]:
             continue
         geoms = [lane_of[g][1] if g in lane_of else (g,) * tree.run.lanes for g in (pair.geom1, pair.geom2)]
         pairs = tuple(by_geoms[a, b] for a, b in zip(*geoms, strict=True))
-        nodes = [tree.node(int(model.body_weldid[model.geom_bodyid[g]])) if g in lane_of else None for g in (pair.geom1, pair.geom2)]
+        nodes = [
+            tree.node(int(model.body_weldid[model.geom_bodyid[g]])) if g in lane_of else None
+            for g in (pair.geom1, pair.geom2)
+        ]
         flipped = nodes[1] is None
         node, other = (nodes[0], None) if flipped else (nodes[1], nodes[0])
         assert node is not None
@@ -49,18 +55,20 @@ def candidates(tree: Tree) -> list[Candidate]:
 
 
 def between(poses: dict[Node, Pose], start: Node | None, end: Node | None) -> Vector:
-    """The vector from one body's reference point to another's; exact in float32 for bodies of one tree however far away."""
+    """The vector from one body's reference point to another's; exact in float32 for bodies of one tree however far
+    away."""
     if start is end or start is None or end is None:
         return [0.0, 0.0, 0.0]
     a, b = poses[start], poses[end]
     return add(sub(b.base, a.base), sub(b.reach, a.reach))
 
 
-
 class SinglePair:
     """One pair, its code written out for it."""
 
-    def __init__(self, tree: Tree, nodes: list[Node], c: Candidate, poses: dict, velocities: dict, accelerations: dict) -> None:
+    def __init__(
+        self, tree: Tree, nodes: list[Node], c: Candidate, poses: dict, velocities: dict, accelerations: dict
+    ) -> None:
         model = tree.model
         self.candidate, self.poses, self.motions = c, poses, (velocities, accelerations)
         self.parameters, self.flipped = c.pairs[0], c.flipped
@@ -109,7 +117,8 @@ class SinglePair:
 
 
 def loop_groups(tree: Tree, pairs: list[Candidate]) -> tuple[list[list[Candidate]], list[Candidate]]:
-    """The pairs of spheres and capsules of moving bodies that differ in numbers only, by kind; and the remaining pairs."""
+    """The pairs of spheres and capsules of moving bodies that differ in numbers only, by kind; and the remaining
+    pairs."""
     groups: dict[Any, list[Candidate]] = {}
     for c in pairs:
         p = c.pairs[0]
@@ -126,7 +135,13 @@ class LoopTables:
     """Where geoms and bodies are, in arrays, so that one traced text serves all pairs of a kind."""
 
     def __init__(
-        self, tree: Tree, nodes: list[Node], groups: list[list[Candidate]], poses: dict, velocities: dict, accelerations: dict
+        self,
+        tree: Tree,
+        nodes: list[Node],
+        groups: list[list[Candidate]],
+        poses: dict,
+        velocities: dict,
+        accelerations: dict,
     ) -> None:
         run, self.tree, self.nodes = tree.run, tree, nodes
         geoms = sorted({g for group in groups for c in group for g in (c.pairs[0].geom1, c.pairs[0].geom2)})
@@ -193,7 +208,17 @@ class LoopPair:
                 Placed(
                     type=int(tables.tree.model.geom_type[(self.parameters.geom1, self.parameters.geom2)[side]]),
                     position=add(centre, self.apart) if side == 0 else centre,
-                    rotation=[0.0, 0.0, axis[0], 0.0, 0.0, axis[1], 0.0, 0.0, axis[2]],  # round shapes ask for the axis only
+                    rotation=[
+                        0.0,
+                        0.0,
+                        axis[0],
+                        0.0,
+                        0.0,
+                        axis[1],
+                        0.0,
+                        0.0,
+                        axis[2],
+                    ],  # round shapes ask for the axis only
                     size=[values[f"radius{side}"], values[f"half{side}"], 0.0],
                     rbound=values[f"bound{side}"],
                 )

@@ -1,7 +1,7 @@
 """Contacts as records: where they are, which way they push, and what their pyramid of rows asks for.
 
-A contact stands for the four rows J_n +- mu J_t of MuJoCo's pyramidal cone, all of one weight D. A frictionless contact is a
-pyramid with mu = 0 whose four rows share its weight.
+A contact stands for the four rows J_n +- mu J_t of MuJoCo's pyramidal cone, all of one weight D. A frictionless
+contact is a pyramid with mu = 0 whose four rows share its weight.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ class Contacts:
         model = tree.model
         self.nodes = list(dict.fromkeys(n for c in pairs for n in (c.node, c.other) if n is not None))
         self.coupled = any(c.other is not None for c in pairs)
-        upright = all(not c.flipped and model.geom_type[c.pairs[0].geom1] == 0 and _is_upright(tree, c.pairs[0].geom1) for c in pairs)
+        upright = all(
+            not c.flipped and model.geom_type[c.pairs[0].geom1] == 0 and _is_upright(tree, c.pairs[0].geom1)
+            for c in pairs
+        )
         self.normal: Vector | None = [0.0, 0.0, 1.0] if upright else None
-        self.anisotropic = any(p.friction is not None and p.friction[0] != p.friction[1] for c in pairs for p in c.pairs)
+        self.anisotropic = any(
+            p.friction is not None and p.friction[0] != p.friction[1] for c in pairs for p in c.pairs
+        )
         vectors = ["point", "reference", "now", "target"] + ([] if upright else ["normal", "tangent"])
         vectors += ["other_point"] if self.coupled else []
         names = [f"{v}{i}" for v in vectors for i in range(3)] + ["weight", "friction"]
@@ -42,7 +47,7 @@ class Contacts:
         fields = dict.fromkeys(names, "float") | {"node": "int"} | ({"other": "int"} if self.coupled else {})
         sites = [contact_sites(*(int(model.geom_type[g]) for g in (c.pairs[0].geom1, c.pairs[0].geom2))) for c in pairs]
         self.capacity = sum(sites)
-        self.records = self.run.records("contacts", fields, self.capacity) if self.capacity else None
+        self.records: Any = self.run.records("contacts", fields, self.capacity) if self.capacity else None
         self.touched = {node: self.run.variable(False) for node in self.nodes}
 
     def vector(self, name: str, k: Any) -> Vector:
@@ -73,11 +78,15 @@ class Contacts:
         mu1, mu2 = self.frictions(k)
         return [x[0] + mu1 * x[1], x[0] - mu1 * x[1], x[0] + mu2 * x[2], x[0] - mu2 * x[2]]
 
-    def detect(self, poses: dict[Node, Pose], velocities: dict, accelerations: dict, friction: Any, settings: Any) -> None:
+    def detect(
+        self, poses: dict[Node, Pose], velocities: dict, accelerations: dict, friction: Any, settings: Any
+    ) -> None:
         """Finds the contacts; `accelerations`: body motions of the joint accelerations that the solver starts from."""
         groups, singles = loop_groups(self.tree, self.candidates)
         for c in singles:
-            self._detect_pair(SinglePair(self.tree, self.nodes, c, poses, velocities, accelerations), friction, settings)
+            self._detect_pair(
+                SinglePair(self.tree, self.nodes, c, poses, velocities, accelerations), friction, settings
+            )
         if groups:
             tables = LoopTables(self.tree, self.nodes, groups, poses, velocities, accelerations)
             for group in groups:
@@ -99,8 +108,12 @@ class Contacts:
             reference = [normal_reference, -(velocity[1] * b), -(velocity[2] * b)]
             mu, D = _friction_and_weight(parameters, d, pair, friction, settings.impratio)
             values = {"weight": D, "friction": mu[0], "node": pair.node} | _spread("target", [0.0] * 3)
-            values |= _spread("point", position) | _spread("reference", reference) | _spread("now", sub(start, reference))
-            values |= {"tangent0": t1[0], "tangent1": t1[1]} if self.normal else _spread("normal", n) | _spread("tangent", t1)
+            values |= (
+                _spread("point", position) | _spread("reference", reference) | _spread("now", sub(start, reference))
+            )
+            values |= (
+                {"tangent0": t1[0], "tangent1": t1[1]} if self.normal else _spread("normal", n) | _spread("tangent", t1)
+            )
             if self.anisotropic:
                 values["friction2"] = mu[1]
             if self.coupled:
@@ -109,7 +122,7 @@ class Contacts:
             for node in pair.touched:
                 self.touched[node].value = True
 
-        collide(self.run, *pair.geoms, parameters.margin, emit)
+        collide(self.run, pair.geoms[0], pair.geoms[1], parameters.margin, emit)
 
 
 def _friction_and_weight(
@@ -130,13 +143,16 @@ def _friction_and_weight(
 
 
 def contact_frame(normal: Vector, tangent: Vector | None) -> tuple[Vector, Vector, Vector]:
-    """Normal and two tangents, the first along `tangent` or else along y (z where the normal is near y): `mju_makeFrame`."""
+    """Normal and two tangents, the first along `tangent` or else along y (z where the normal is near y):
+    `mju_makeFrame`."""
     if tangent is None:
         near_y = absolute(normal[1]) >= 0.5
         tangent = [0.0, select(near_y, 0.0, 1.0), select(near_y, 1.0, 0.0)]
     t = sub(tangent, scale(normal, dot(normal, tangent)))
     length2 = dot(t, t)
-    across = length2 >= MIN_TANGENT  # else the tangent lies along the normal (an upright capsule): any direction will do
+    across = (
+        length2 >= MIN_TANGENT
+    )  # else the tangent lies along the normal (an upright capsule): any direction will do
     t = [select(across, x * rsqrt(maximum(length2, MIN_TANGENT)), float(i == 0)) for i, x in enumerate(t)]
     return list(normal), t, cross(normal, t)
 

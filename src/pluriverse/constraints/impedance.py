@@ -33,7 +33,9 @@ def impedance(solimp: Sequence[float], violation: Any) -> Any:
     return d0 + select(x <= middle, rising, closing) * (d1 - d0)
 
 
-def stiffness_and_damping(solref: Sequence[float], solimp: Sequence[float], dt: float, refsafe: bool) -> tuple[float, float]:
+def stiffness_and_damping(
+    solref: Sequence[float], solimp: Sequence[float], dt: float, refsafe: bool
+) -> tuple[float, float]:
     """k and b of the reference acceleration -b v - k d r (MuJoCo's `mj_makeImpedance`)."""
     time_constant, ratio = (float(x) for x in solref)
     d1 = clipped_solimp(solimp)[1]

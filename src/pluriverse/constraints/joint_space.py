@@ -1,7 +1,7 @@
 """Solving (M + J'DJ) a = f in joint coordinates: the general path, for rows that couple limbs or bodies.
 
-M is formed once a step. With every active set H = M + J'DJ is formed and factored: unrolled for small models, where entries
-that are zero by structure cost nothing, in loops for large ones.
+M is formed once a step. With every active set H = M + J'DJ is formed and factored: unrolled for small models, where
+entries that are zero by structure cost nothing, in loops for large ones.
 """
 
 from __future__ import annotations
@@ -12,8 +12,17 @@ from typing import Any
 from pluriverse.dynamics.inertia import node_dofs
 from pluriverse.dynamics.kinematics import Pose, body_motions
 from pluriverse.dynamics.spatial import (
-    Articulated, Vector, add, articulated_from, articulated_numbers, articulated_shift, articulated_times, cross, dot,
-    shift_force, sub,
+    Articulated,
+    Vector,
+    add,
+    articulated_from,
+    articulated_numbers,
+    articulated_shift,
+    articulated_times,
+    cross,
+    dot,
+    shift_force,
+    sub,
 )  # fmt: skip
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.expression import is_zero
@@ -59,7 +68,8 @@ class JointSpace:
         return target, body_motions(self.tree, self.poses, [target[d] for d in range(n)])
 
     def _with_world_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
-        """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their stiffness."""
+        """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their
+        stiffness."""
         run = self.tree.run
         read = body_stiffness(self.tree, contacts)
         any_contact: Any = False
@@ -74,7 +84,9 @@ class JointSpace:
             for node in reversed(self.tree.nodes):
                 numbers = composite.get(node, [0.0] * 27)
                 if node in contacts.touched:
-                    numbers = run.choose(contacts.touched[node].value, lambda n=node, x=numbers: add(x, read(n)), numbers)
+                    numbers = run.choose(
+                        contacts.touched[node].value, lambda n=node, x=numbers: add(x, read(n)), numbers
+                    )
                 if all(is_zero(x) for x in numbers):
                     continue
                 self._add_stiffness(node, articulated_from(numbers), numbers[21:], sums, push)
@@ -89,7 +101,8 @@ class JointSpace:
         return H | dict(zip(places, values, strict=False)), values[len(places) :]
 
     def _add_stiffness(self, node: Node, stiffness: Articulated, force: Vector, sums: Matrix, push: list[Any]) -> None:
-        """Adds S' K S over the dofs that move a body, for the stiffness K of all that it carries, and takes S' force away."""
+        """Adds S' K S over the dofs that move a body, for the stiffness K of all that it carries, and takes S' force
+        away."""
         columns, dofs = self.poses[node].columns, node_dofs(node)
         for k, dof in enumerate(dofs):
             push[dof] = push[dof] - dot(columns[k], force)
@@ -122,8 +135,10 @@ class JointSpace:
         present = [H.get(place, 0.0) for place in places] + f
         values = run.choose(
             any_contact.value,
-            lambda: [x + total[i * n + j] for (i, j), x in zip(places, present, strict=False)]
-            + [x + push[i] for i, x in enumerate(f)],
+            lambda: (
+                [x + total[i * n + j] for (i, j), x in zip(places, present, strict=False)]
+                + [x + push[i] for i, x in enumerate(f)]
+            ),
             present,
         )
         return dict(zip(places, values, strict=False)), values[len(places) :]

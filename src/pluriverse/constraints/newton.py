@@ -2,9 +2,9 @@
 
 cost(a) = 1/2 (a - a_smooth)' M (a - a_smooth) + sum over rows of D/2 min(J a - reference, 0)^2.
 
-One iteration solves for the minimiser a* of the cost with the present set of active rows. If no row changes sign between a and
-a*, a* is the exact minimum. Else an exact line search along v = a* - a, where only the rows that change matter:
-phi'(t) = h (t - 1) + sum over those rows of +-D j (x + t j), with h = v' H v a sum of squares.
+One iteration solves for the minimiser a* of the cost with the present set of active rows. If no row changes sign
+between a and a*, a* is the exact minimum. Else an exact line search along v = a* - a, where only the rows that change
+matter: phi'(t) = h (t - 1) + sum over those rows of +-D j (x + t j), with h = v' H v a sum of squares.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Problem:
     diagonal: dict[int, Any]  # what is added to the mass matrix's diagonal: armature
     joint_rows: JointRows
     contacts: Contacts
-    solve: Callable[[dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]]  # active set at a -> a*, its body motions
+    solve: Callable[
+        [dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]
+    ]  # active set at a -> a*, its body motions
 
 
 def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> Any:
@@ -113,7 +115,9 @@ def _point_acceleration(motions: Any, node: Any, point: Vector) -> Vector:
     return add(motion[3:], cross(motion[:3], point))
 
 
-def _line_search(problem: Problem, now: dict[int, Any], target: dict[int, Any], options: NewtonOptions) -> tuple[Any, Any]:
+def _line_search(
+    problem: Problem, now: dict[int, Any], target: dict[int, Any], options: NewtonOptions
+) -> tuple[Any, Any]:
     """The minimum along the step, and whether the solver may stop there by its tolerance."""
     tree, run, contacts = problem.tree, problem.tree.run, problem.contacts
     v = {d: target[d] - now[d] for d in now}
@@ -176,5 +180,3 @@ def _minimum_along(run: Any, changing: Any, h: Any, options: NewtonOptions) -> t
         searching.value = logical_not(converged)
     small = options.scale * absolute(gain.value) < options.tolerance
     return t.value, small | (0.5 * options.scale * h < options.tolerance)
-
-

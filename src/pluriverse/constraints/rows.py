@@ -1,8 +1,8 @@
 """Constraint rows on joint coordinates: limits, dry friction, joint equalities.
 
-A one-sided row costs D/2 min(J a - reference, 0)^2, a two-sided one D/2 (J a - reference)^2. Dry friction, whose force is
-D (a - reference) clamped to +-loss, is the sum of two one-sided rows, one of negative weight, and a constant force: so all rows of
-the solver have one form.
+A one-sided row costs D/2 min(J a - reference, 0)^2, a two-sided one D/2 (J a - reference)^2. Dry friction, whose
+force is D (a - reference) clamped to +-loss, is the sum of two one-sided rows, one of negative weight, and a constant
+force: so all rows of the solver have one form.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def _ball_limit(tree: Tree, node: Node, joint: Joint, qpos: Any, qvel: Any, sett
     return [Row((dof, dof + 1, dof + 2), tuple(-x for x in axis), reference, D, node.trunk)]
 
 
-def _add_friction_loss(tree: Tree, node: Node, joint: Joint, k: int, qvel: Any, settings: Any, found: JointRows) -> None:
+def _add_friction_loss(
+    tree: Tree, node: Node, joint: Joint, k: int, qvel: Any, settings: Any, found: JointRows
+) -> None:
     model, dof = tree.model, joint.dofs[0] + k
     if not model.dof_frictionloss[dof]:
         return
@@ -137,7 +139,7 @@ def _equalities(tree: Tree, qpos: Any, qvel: Any, settings: Any) -> list[Row]:
 
         q1, d1 = place(first)
         if second < 0:
-            position, dofs, coefficients = q1 - polynomial[0], (d1,), (1.0,)
+            position, dofs, coefficients = q1 - polynomial[0], [d1], [1.0]
             inverse_inertia = float(model.dof_invweight0[d1])
         else:
             q2, d2 = place(second)
@@ -147,12 +149,10 @@ def _equalities(tree: Tree, qpos: Any, qvel: Any, settings: Any) -> list[Row]:
                 value = value * q2 + c
             for power in (3, 2, 1):
                 slope = slope * q2 + power * polynomial[power]
-            position, dofs, coefficients = q1 - value, (d1, d2), (1.0, -slope)
+            position, dofs, coefficients = q1 - value, [d1, d2], [1.0, -slope]
             inverse_inertia = float(model.dof_invweight0[d1] + model.dof_invweight0[d2])
         k, b = stiffness_and_damping(model.eq_solref[e], model.eq_solimp[e], settings.dt, settings.refsafe)
         d = impedance(model.eq_solimp[e], position)
         reference = -(dot(coefficients, [qvel[i] for i in dofs]) * b) - d * position * k
-        rows.append(Row(dofs, coefficients, reference, weight(d, inverse_inertia), True, two_sided=True))
+        rows.append(Row(tuple(dofs), tuple(coefficients), reference, weight(d, inverse_inertia), True, two_sided=True))
     return rows
-
-

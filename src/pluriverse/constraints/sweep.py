@@ -1,8 +1,8 @@
 """Solving (M + J'DJ) a = f by one articulated-body sweep, O(n), where the active rows keep the tree.
 
-A row on one dof adds its weight to that dof's diagonal. A contact with the world adds the 6x6 stiffness sum_r D w_r w_r' of its
-active rows w_r to its body's inertia. The sweep (Featherstone 2008, table 7.1) then factors mass and stiffness together, and
-the mass matrix, J and H = M + J'DJ are never formed.
+A row on one dof adds its weight to that dof's diagonal. A contact with the world adds the 6x6 stiffness sum_r D w_r
+w_r' of its active rows w_r to its body's inertia. The sweep (Featherstone 2008, table 7.1) then factors mass and
+stiffness together, and the mass matrix, J and H = M + J'DJ are never formed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,31 @@ from typing import Any
 from pluriverse.dynamics.inertia import node_dofs
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import (
-    PLACE, ZERO6, Articulated, Vector, add, articulated, articulated_from, articulated_minus_outer, articulated_numbers,
-    articulated_shift, articulated_sum, articulated_times, cross, dot, matvec, negate, row, scale, shift_force, shift_motion,
-    skew, sub, symmetric_matrix, transpose,
+    PLACE,
+    SYMMETRIC,
+    ZERO6,
+    Articulated,
+    Vector,
+    add,
+    articulated,
+    articulated_from,
+    articulated_minus_outer,
+    articulated_numbers,
+    articulated_shift,
+    articulated_sum,
+    articulated_times,
+    cross,
+    dot,
+    matvec,
+    negate,
+    row,
+    scale,
+    shift_force,
+    shift_motion,
+    skew,
+    sub,
+    symmetric_matrix,
+    transpose,
 )  # fmt: skip
 from pluriverse.dynamics.tree import FREE, Node, Tree
 from pluriverse.trace.expression import is_zero
@@ -47,7 +69,7 @@ def articulated_sweep(
         if stiffen is not None:
             inertia[node], bias[node] = stiffen(node, inertia[node], bias[node])
         if node.joints[0].type == FREE:
-            factors[node] = _free_acceleration(node, poses[node], inertia[node], bias[node], diagonal, joint_forces)
+            factors[node] = _free_motion(node, poses[node], inertia[node], bias[node], diagonal, joint_forces)
             continue
         factors[node], passed, force = _eliminate(node, poses[node], inertia[node], bias[node], diagonal, joint_forces)
         if node.parent is not None:
@@ -76,17 +98,17 @@ def _eliminate(
     return factors[::-1], inertia, bias
 
 
-def _free_acceleration(
+def _free_motion(
     node: Node, pose: Pose, inertia: Articulated, bias: Vector, diagonal: dict, joint_forces: dict
-) -> dict[int, Any]:
-    """A free body's six accelerations: a 6x6 system, solved by L D L' from the last row up."""
+) -> Vector:
+    """The acceleration of a free body: a 6x6 system, solved by L D L' from the last row up."""
     dofs = node_dofs(node)
     A, B, C = inertia
     R = pose.rotation
     turn = [diagonal[d] for d in dofs[3:]]
     if not all(is_zero(x) for x in turn):
-        A = [A[k] + dot([R[3 * i + m] * turn[m] for m in range(3)], row(R, j)) for k, (i, j) in enumerate(PLACE_PAIRS)]
-    C = [C[k] + (diagonal[dofs[i]] if i == j else 0.0) for k, (i, j) in enumerate(PLACE_PAIRS)]
+        A = [A[k] + dot([R[3 * i + m] * turn[m] for m in range(3)], row(R, j)) for k, (i, j) in enumerate(SYMMETRIC)]
+    C = [C[k] + (diagonal[dofs[i]] if i == j else 0.0) for k, (i, j) in enumerate(SYMMETRIC)]
     wrench = matvec(R, [joint_forces[d] for d in dofs[3:]]) + [joint_forces[d] for d in dofs[:3]]
     y = sub(wrench, bias)
     H = [[0.0] * 6 for _ in range(6)]
@@ -94,16 +116,12 @@ def _free_acceleration(
         for j in range(3):
             H[i][j], H[3 + i][3 + j] = A[PLACE[i, j]], C[PLACE[i, j]]
             H[i][3 + j] = H[3 + j][i] = B[3 * i + j]
-    motion = solve_symmetric(H, y)
-    turning = matvec(transpose(R), motion[:3])
-    return dict(zip(dofs, motion[3:] + turning, strict=True)) | {"motion": motion}  # type: ignore[dict-item]
-
-
-PLACE_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    return solve_symmetric(H, y)
 
 
 def solve_symmetric(H: list[list[Any]], y: list[Any]) -> list[Any]:
-    """H x = y for a symmetric positive definite H, eliminated from the last row up; zeros cost nothing. Both are overwritten."""
+    """H x = y for a symmetric positive definite H, eliminated from the last row up; zeros cost nothing. Both are
+    overwritten."""
     n = len(H)
     pivots: list[Any] = [None] * n
     for k in reversed(range(n)):
@@ -120,14 +138,17 @@ def solve_symmetric(H: list[list[Any]], y: list[Any]) -> list[Any]:
     return x
 
 
-def _accelerate(tree: Tree, poses: dict[Node, Pose], factors: dict[Node, Any]) -> tuple[dict[int, Any], dict[Node, Vector]]:
+def _accelerate(
+    tree: Tree, poses: dict[Node, Pose], factors: dict[Node, Any]
+) -> tuple[dict[int, Any], dict[Node, Vector]]:
     """The sweep outwards: accelerations of joints and bodies, roots first."""
     accelerations: dict[int, Any] = {}
     motions: dict[Node, Vector] = {}
     for node in tree.nodes:
         if node.joints[0].type == FREE:
-            motions[node] = factors[node].pop("motion")
-            accelerations.update(factors[node])
+            motions[node] = factors[node]
+            turning = matvec(transpose(poses[node].rotation), motions[node][:3])
+            accelerations.update(zip(node_dofs(node), motions[node][3:] + turning, strict=True))
             continue
         motion = shift_motion(motions[node.parent], poses[node].step) if node.parent else list(ZERO6)
         for dof, S, gain, rate in factors[node]:
@@ -179,7 +200,8 @@ def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
 
 
 def pyramid_stiffness(contacts: Contacts, k: Any) -> tuple[list[Any], list[Any]]:
-    """Of a contact's active rows: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero) and sum_r D w_r reference_r, contact frame."""
+    """Of a contact's active rows: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero) and sum_r D w_r reference_r,
+    contact frame."""
     D = contacts.records.weight[k]
     mu1, mu2 = contacts.frictions(k)
     w = [select(x < 0.0, D, 0.0) for x in contacts.pyramid(k, contacts.vector("now", k))]
@@ -200,10 +222,10 @@ def _record_stiffness(contacts: Contacts, k: Any) -> tuple[Articulated, Vector]:
         add(scale(n, n1), scale(t, s1)),
         add(scale(n, n2), scale(u, s2)),
     ]
-    C = [n[i] * rows[0][j] + t[i] * rows[1][j] + u[i] * rows[2][j] for i, j in PLACE_PAIRS]
+    C = [n[i] * rows[0][j] + t[i] * rows[1][j] + u[i] * rows[2][j] for i, j in SYMMETRIC]
     S = skew(point)
     full = symmetric_matrix(C)
     B = [dot(row(S, i), [full[3 * m + j] for m in range(3)]) for i in range(3) for j in range(3)]
-    A = [dot(row(B, i), row(S, j)) for i, j in PLACE_PAIRS]
+    A = [dot(row(B, i), row(S, j)) for i, j in SYMMETRIC]
     push = add(add(scale(n, f[0]), scale(t, f[1])), scale(u, f[2]))
     return (A, B, C), cross(point, push) + push

@@ -1,7 +1,7 @@
 """Actuator forces: one clamped affine law per dof, and further ones where several actuators drive a dof.
 
-A law adds clamp(c0 + c1 q + c2 v, lo, hi); all five numbers are inputs, per environment. Position and velocity servos, motors
-and MuJoCo's general actuators with affine bias are such laws.
+A law adds clamp(c0 + c1 q + c2 v, lo, hi); all five numbers are inputs, per environment. Position and velocity
+servos, motors and MuJoCo's general actuators with affine bias are such laws.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from .tree import BALL, FREE, Joint, Tree
 LAW_ROWS = 5  # c0, c1, c2, lo, hi
 
 
-def actuator_forces(tree: Tree, control: Any, qpos: list[Any], qvel: list[Any], *, always_implicit: bool) -> tuple[dict, dict]:
+def actuator_forces(
+    tree: Tree, control: Any, qpos: list[Any], qvel: list[Any], *, always_implicit: bool
+) -> tuple[dict, dict]:
     """Generalized forces by dof, and their derivatives -d force / d velocity for an implicit integrator.
 
-    A law that clamps its force has no derivative (MuJoCo's `mjd_actuator_vel`), unless `always_implicit` (Genesis World).
+    A law that clamps its force has no derivative (MuJoCo's `mjd_actuator_vel`), unless `always_implicit` (Genesis
+    World).
     """
     further: dict[int, list[int]] = {}
     for k, law in enumerate(control_laws(tree.model)):
@@ -38,7 +41,14 @@ def actuator_forces(tree: Tree, control: Any, qpos: list[Any], qvel: list[Any], 
 
 
 def _dof_force(
-    tree: Tree, control: Any, joint: Joint, k: int, laws: list[tuple[int, ...]], qpos: Any, qvel: Any, always_implicit: bool
+    tree: Tree,
+    control: Any,
+    joint: Joint,
+    k: int,
+    laws: list[tuple[int, ...]],
+    qpos: Any,
+    qvel: Any,
+    always_implicit: bool,
 ) -> tuple[Any, Any]:
     def value(law: tuple[int, ...], part: int) -> Any:
         rows = tuple(LAW_ROWS * i + part for i in law)

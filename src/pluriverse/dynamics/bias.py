@@ -20,7 +20,8 @@ def body_forces(
     accelerations: dict[Node, Vector],
     gravity: Vector,
 ) -> dict[Node, Vector]:
-    """The force each body needs for its bias acceleration, less what gravity compensation lifts: I a + v x* I v - lift."""
+    """The force each body needs for its bias acceleration, less what gravity compensation lifts: I a + v x* I v -
+    lift."""
     forces = {}
     for node in tree.nodes:
         I, v, a = inertias[node], velocities[node], accelerations[node]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .kinematics import Pose
-from .spatial import Vector, add, cross, dot, rigid_inertia, rigid_times, rotate_symmetric, shift_force
+from .spatial import Vector, add, dot, rigid_inertia, rigid_times, rotate_symmetric, shift_force
 from .tree import Node, Tree
 
 
 def body_inertias(tree: Tree, poses: dict[Node, Pose]) -> dict[Node, Vector]:
     """Rigid inertia of each moving body about its reference point, world axes."""
     return {
-        node: rigid_inertia(node.mass, poses[node].point(node.centre), rotate_symmetric(poses[node].rotation, node.moments))
+        node: rigid_inertia(
+            node.mass, poses[node].point(node.centre), rotate_symmetric(poses[node].rotation, node.moments)
+        )
         for node in tree.nodes
     }
 
@@ -23,7 +25,8 @@ def node_dofs(node: Node) -> list[int]:
 
 
 def shift_inertia(inertia: Vector, r: Vector) -> Vector:
-    """The rigid inertia about the parent's point, where the present point lies at r from it: the parallel-axis theorem."""
+    """The rigid inertia about the parent's point, where the present point lies at r from it: the parallel-axis
+    theorem."""
     h, m = inertia[6:9], inertia[9]
     hr, mr = [h[i] * r[i] for i in range(3)], [m * x for x in r]
     d = [2.0 * hr[i] + mr[i] * r[i] for i in range(3)]
@@ -61,7 +64,7 @@ def mass_matrix(
 
 
 def kinetic_energy_twice(
-    tree: Tree, inertias: dict[Node, Vector], motions: dict[Node, Vector], values: list[Any], added: dict[int, Any]
+    tree: Tree, inertias: dict[Node, Vector], motions: dict[Node, Vector], values: dict[int, Any], added: dict[int, Any]
 ) -> Any:
     """v' M v for joint values v and the body motions J v: a sum of squares, exact in float32. Summed over the lanes."""
     shared: Any = 0.0
@@ -72,5 +75,3 @@ def kinetic_energy_twice(
             term = term + added.get(d, 0.0) * (values[d] * values[d])
         shared, own = (shared + term, own) if node.trunk else (shared, own + term)
     return tree.run.lane_sum(own + shared * (1.0 / tree.run.lanes))
-
-

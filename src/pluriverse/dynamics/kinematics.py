@@ -1,8 +1,9 @@
 """Where the bodies are and how they move: frames, joint columns, velocities.
 
-Every body has a reference point of its own, the anchor of its first joint (for a free joint the frame origin), and all its
-spatial quantities are about that point, in world axes. A hinge then moves its body by (axis, 0), which is cheap and exact; about
-one common origin, float32 loses a digit. Names of spatial quantities as in Featherstone (2008).
+Every body has a reference point of its own, the anchor of its first joint (for a free joint the frame origin), and
+all its spatial quantities are about that point, in world axes. A hinge then moves its body by (axis, 0), which is
+cheap and exact; about one common origin, float32 loses a digit. Names of spatial quantities as in Featherstone
+(2008).
 """
 
 from __future__ import annotations
@@ -13,21 +14,36 @@ from typing import Any
 from pluriverse.trace.functions import cos, rsqrt, sin
 
 from .spatial import (
-    IDENTITY, ZERO3, ZERO6, Vector, add, axis_angle_matrix, column, cross, cross_motion, dot, matmul, matvec,
-    quaternion_matrix, scale, shift_motion, sub,
+    ZERO3,
+    ZERO6,
+    Vector,
+    add,
+    axis_angle_matrix,
+    column,
+    cross,
+    cross_motion,
+    dot,
+    matmul,
+    matvec,
+    quaternion_matrix,
+    scale,
+    shift_motion,
+    sub,
 )  # fmt: skip
 from .tree import BALL, FREE, HINGE, Joint, Node, Tree
 
 
 @dataclass(eq=False)
 class Pose:
-    """A body's place. `step` leads from the parent's reference point to this body's, `reach` from the root's frame of reference."""
+    """A body's place. `step` leads from the parent's reference point to this body's, `reach` from the root's frame of
+    reference."""
 
     rotation: Vector  # body axes in world axes (9)
     origin: Vector  # of the body frame, from the reference point
     step: Vector  # reference point, from the parent's (roots: from `base`)
     reach: Vector  # reference point, from `base`
-    base: Vector  # world position that the tree's distances are counted from: a free root's own position, else the world origin
+    # world position that the tree's distances are counted from: a free root's own position, else the world origin
+    base: Vector
     columns: list[Vector]  # joint columns S, one per dof: motion per unit joint velocity
 
     def point(self, local: Vector) -> Vector:
@@ -53,7 +69,7 @@ def _place(tree: Tree, node: Node, parent: Pose | None, qpos: list[Any]) -> Pose
     if first.type == FREE:
         rows = first.qpos[0]
         rotation = quaternion_matrix(unit_quaternion(qpos[rows + 3 : rows + 7]))
-        columns = [[0.0] * 3 + [float(i == k) for i in range(3)] for k in range(3)]
+        columns: list[Vector] = [[0.0] * 3 + [float(i == k) for i in range(3)] for k in range(3)]
         columns += [column(rotation, k) + ZERO3 for k in range(3)]
         return Pose(rotation, ZERO3, ZERO3, ZERO3, list(qpos[rows : rows + 3]), columns)
 
@@ -64,7 +80,7 @@ def _place(tree: Tree, node: Node, parent: Pose | None, qpos: list[Any]) -> Pose
     anchor = matvec(rotation, first.anchor)
     step = add(offset, anchor)  # at the first joint's anchor before the joints move
     origin = scale(anchor, -1.0)
-    columns: list[Vector] = []
+    columns = []
     for joint in node.joints:
         rotation, origin = _move(tree, joint, rotation, origin, columns, qpos)
     reach = add(parent.reach, step) if parent else step
@@ -108,7 +124,7 @@ def joint_velocities(node: Node, values: list[Any]) -> list[Any]:
 
 
 def body_motions(tree: Tree, poses: dict[Node, Pose], values: list[Any]) -> dict[Node, Vector]:
-    """J times `values` (by dof): each body's velocity, or the part of its acceleration that joint accelerations make."""
+    """J times `values` (by dof): each body's velocity, or what joint accelerations add to its acceleration."""
     motions: dict[Node, Vector] = {}
     for node in tree.nodes:
         motion = shift_motion(motions[node.parent], poses[node].step) if node.parent else list(ZERO6)
@@ -119,8 +135,8 @@ def body_motions(tree: Tree, poses: dict[Node, Pose], values: list[Any]) -> dict
 
 
 def bias_accelerations(tree: Tree, poses: dict[Node, Pose], qvel: list[Any], gravity: Vector) -> dict[Node, Vector]:
-    """Each body's acceleration at zero joint acceleration, in a frame that accelerates upwards with -gravity (so that weight
-    is inertia): the sum of (d/dt S) qvel over the joints below. RNE's forward pass, Featherstone table 5.1."""
+    """Each body's acceleration at zero joint acceleration, in a frame that accelerates upwards with -gravity (so that
+    weight is inertia): the sum of (d/dt S) qvel over the joints below. RNE's forward pass, Featherstone table 5.1."""
     velocities: dict[Node, Vector] = {}
     accelerations: dict[Node, Vector] = {}
     for node in tree.nodes:
@@ -143,5 +159,3 @@ def bias_accelerations(tree: Tree, poses: dict[Node, Pose], qvel: list[Any], gra
                 v = add(v, scale(column_, rate))
         velocities[node], accelerations[node] = v, a
     return accelerations
-
-

@@ -25,13 +25,13 @@ def passive_forces(tree: Tree, qpos: list[Any], qvel: list[Any], *, springs: boo
 
 
 def spring_forces(tree: Tree, joint: Joint, qpos: list[Any]) -> list[Any]:
-    """-stiffness times the displacement from qpos_spring; for rotations the displacement is a rotation vector in body axes."""
+    """-stiffness times the displacement from qpos_spring; for rotations the displacement is a rotation vector in body
+    axes."""
     model, row = tree.model, joint.qpos[0]
     stiffness = tree.constant(model.jnt_stiffness, joint.ids)
     if not any(model.jnt_stiffness[j] for j in joint.ids):
         return [0.0] * joint.width
-    rest = [tree.constant(model.qpos_spring, tuple(q + k for q in joint.qpos)) for k in range(7 if joint.type == FREE else 4)] \
-        if joint.type in (FREE, BALL) else [tree.constant(model.qpos_spring, joint.qpos)]  # fmt: skip
+    rest = [tree.constant(model.qpos_spring, tuple(q + k for q in joint.qpos)) for k in range(joint.qpos_width)]
     if joint.type == FREE:
         stretch = [qpos[row + k] - rest[k] for k in range(3)] + rotation_between(rest[3:], qpos[row + 3 : row + 7])
     elif joint.type == BALL:
@@ -42,7 +42,7 @@ def spring_forces(tree: Tree, joint: Joint, qpos: list[Any]) -> list[Any]:
 
 
 def rotation_between(start: list[Any], end: list[Any]) -> list[Any]:
-    """The rotation vector, in the axes of `end`, that leads from one orientation to another (MuJoCo's `mju_subQuat`)."""
+    """The rotation vector, in the axes of `end`, from one orientation to another (MuJoCo's `mju_subQuat`)."""
     conjugate = [start[0], *negate(start[1:])]
     return rotation_vector(quaternion_product(conjugate, end))
 

@@ -3,8 +3,9 @@
 3-vectors are lists of 3, 3x3 matrices flat lists of 9 (row major), quaternions [w, x, y, z]. Spatial motions are
 [angular, linear] and spatial forces [moment, force], lists of 6, about a reference point, in world axes.
 
-A rigid-body inertia about a point is a list of 10: Ixx Iyy Izz Ixy Ixz Iyz, m c (3), m. An articulated inertia is a triple
-(A, B, C): rotational block (6, symmetric), coupling block (9), translational block (6, symmetric); force = [A w + B v; B' w + C v].
+A rigid-body inertia about a point is a list of 10: Ixx Iyy Izz Ixy Ixz Iyz, m c (3), m. An articulated inertia is a
+triple (A, B, C): rotational block (6, symmetric), coupling block (9), translational block (6, symmetric); force = [A
+w + B v; B' w + C v].
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def shift_force(f: Sequence[Any], r: Sequence[Any]) -> Vector:
 
 
 def rigid_inertia(mass: Any, centre: Sequence[Any], moments: Sequence[Any]) -> Vector:
-    """Inertia about the reference point of a body with its centre of mass at `centre` and moments about it (six numbers)."""
+    """Inertia about the reference point of a body with its centre of mass at `centre` and moments about it (six
+    numbers)."""
     h = scale(centre, mass)
     c = [h[i] * centre[i] for i in range(3)]
     return [

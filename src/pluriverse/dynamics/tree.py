@@ -1,8 +1,9 @@
 """The moving bodies of a model as a tree, with its constants as the maths wants them.
 
-Bodies without joints are merged into the body that carries them: what is left are the bodies that move against their parent.
-Where limbs are alike, they can share the code: with L lanes a node stands for L bodies of the same structure, one a lane, and
-its constants are lane constants. Nodes that all lanes share (the trunk) stand for one body, computed on every lane.
+Bodies without joints are merged into the body that carries them: what is left are the bodies that move against their
+parent. Where limbs are alike, they can share the code: with L lanes a node stands for L bodies of the same structure,
+one a lane, and its constants are lane constants. Nodes that all lanes share (the trunk) stand for one body, computed
+on every lane.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ from pluriverse.model import Model
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 QPOS_WIDTH, DOF_WIDTH = (7, 4, 1, 1), (6, 3, 1, 1)
-GEOM_STRUCTURE = ("type", "contype", "conaffinity", "condim", "priority", "solmix", "solref", "solimp", "margin", "gap", "dataid")
+GEOM_STRUCTURE = (
+    "type",
+    "contype",
+    "conaffinity",
+    "condim",
+    "priority",
+    "solmix",
+    "solref",
+    "solimp",
+    "margin",
+    "gap",
+    "dataid",
+)
 
 
 @dataclass(eq=False)
@@ -32,7 +45,13 @@ class Joint:
 
     @property
     def width(self) -> int:
+        """Number of dofs."""
         return DOF_WIDTH[self.type]
+
+    @property
+    def qpos_width(self) -> int:
+        """Number of rows in qpos."""
+        return QPOS_WIDTH[self.type]
 
     def dof(self, k: int) -> tuple[int, ...]:
         """Dof k of the joint by lane."""
@@ -61,7 +80,6 @@ class Node:
     def joins_lanes(self) -> bool:
         """Whether the parent is shared by all lanes and this node is not."""
         return self.parent is not None and self.parent.trunk and not self.trunk
-
 
 
 class Tree:
@@ -101,9 +119,9 @@ class Tree:
         return self.constants([f[0] for f in frames]), self.constants([f[1] for f in frames])
 
     def _add(self, bodies: tuple[int, ...]) -> None:
-        model, parts = self.model, [self.merged[b] for b in bodies]
+        parts = [self.merged[b] for b in bodies]
+        first_joints = [int(self.model.body_jntadr[b]) for b in bodies]
         parent = self._node_of.get(parts[0].parent)
-        # body 0 of a merged parent that never moves is the world: its children are roots
         node = Node(
             index=len(self.nodes),
             bodies=bodies,
@@ -115,7 +133,7 @@ class Tree:
             centre=self.constants([p.centre for p in parts]),
             moments=self.constants([p.moments for p in parts]),
             compensation=(self.constants([p.lifted for p in parts]), self.constants([p.lifted_centre for p in parts])),
-            joints=[self._joint(tuple(int(model.body_jntadr[b]) + k for b in bodies)) for k in range(model.body_jntnum[bodies[0]])],
+            joints=[self._joint(tuple(j + k for j in first_joints)) for k in range(self.model.body_jntnum[bodies[0]])],
             geoms=list(zip(*(p.geoms for p in parts), strict=True)),
         )  # fmt: skip
         self.nodes.append(node)
@@ -201,7 +219,8 @@ def _merge(model: Model, weld: int, bodies: list[int], frames: dict[int, Any]) -
 
 
 def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list[tuple[int, ...]]:
-    """The bodies of each node by lane, depth first: limbs of equal structure that hang on one trunk body share a node."""
+    """The bodies of each node by lane, depth first: limbs of equal structure that hang on one trunk body share a
+    node."""
     children: dict[int, list[int]] = {}
     for body, part in merged.items():
         if body:
@@ -209,9 +228,12 @@ def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list
 
     def structure(body: int) -> tuple[Any, ...]:
         joints = range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body]))
-        dofs = np.flatnonzero(model.dof_bodyid == body)
+        dofs = np.flatnonzero(model.dof_bodyid == body).tolist()
         return (
-            tuple(_alike(model, "jnt", j, ("type", "limited", "solref", "solimp", "margin", "actfrclimited")) for j in joints),
+            tuple(
+                _alike(model, "jnt", j, ("type", "limited", "solref", "solimp", "margin", "actfrclimited"))
+                for j in joints
+            ),
             tuple((bool(model.dof_frictionloss[d]), *_alike(model, "dof", d, ("solref", "solimp"))) for d in dofs),
             tuple(_alike(model, "geom", g, GEOM_STRUCTURE) for g in merged[body].geoms),
             bool(merged[body].lifted),

@@ -1,7 +1,7 @@
 """Scalar expressions: the nodes of a traced program, with constant folding and common-subexpression elimination.
 
-An `Expr` stands for one scalar of one environment: a float, a bool or an int. Arithmetic on it is recorded in its program;
-arithmetic that constants decide (a zero of an inertia, a unit axis) is done now and leaves no trace.
+An `Expr` stands for one scalar of one environment: a float, a bool or an int. Arithmetic on it is recorded in its
+program; arithmetic that constants decide (a zero of an inertia, a unit axis) is done now and leaves no trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FLOAT, BOOL, INT = "float", "bool", "int"
 class Expr:
     """A scalar of the traced program: operation, operands, kind, and the block of code that it belongs to."""
 
-    __slots__ = ("program", "number", "op", "args", "kind", "block")
+    __slots__ = ("args", "block", "kind", "number", "op", "program")
 
     def __init__(self, program: Program, number: int, op: str, args: tuple[Any, ...], kind: str, block: Any) -> None:
         self.program = program

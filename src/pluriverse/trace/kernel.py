@@ -13,7 +13,8 @@ from typing import Any
 
 from .source import Source, Target, write_atomically
 
-BLOCK = 32  # threads of a CUDA block; larger blocks lose at a few thousand environments, where they leave multiprocessors idle
+# Threads of a CUDA block: larger blocks lose at a few thousand environments, where they leave multiprocessors idle.
+BLOCK = 32
 
 TEMPLATE = '''"""Generated: the entry of kernel {name}."""
 
@@ -112,7 +113,7 @@ class Launcher:
 
 
 def _load(source: Source, target: Target, cache: Path) -> Any:
-    """The Warp kernel of a source. Warp reads a kernel's Python text from a file, so the text is written to the cache."""
+    """The Warp kernel of a source. Warp reads a kernel's Python text from a file: it is written to the cache."""
     import warp as wp
 
     array = f"wp.array(dtype=wp.{'float64' if target.double else 'float32'})"
@@ -133,12 +134,13 @@ def _load(source: Source, target: Target, cache: Path) -> Any:
         write_atomically(path, text)
     preamble = {"extra_cuda_preamble" if target.cuda else "extra_cpu_preamble": source.preamble}
     spec = importlib.util.spec_from_file_location(source.name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     module.OPTIONS = {
         "fast_math": target.cuda and not target.double,
         "block_dim": BLOCK if target.cuda else 1,
-        "cpu_compiler_flags": "-march=native",  # Warp's default raises inlining limits, which costs a fifth of the speed here
+        "cpu_compiler_flags": "-march=native",  # Warp's own default raises inlining limits: a fifth slower here
         "extra_build_options": wp.ModuleBuildOptions(**preamble),
     }
     sys.modules[source.name] = module  # Warp finds a kernel's globals through its module

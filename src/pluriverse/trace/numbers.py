@@ -1,4 +1,4 @@
-"""The `run` object of plain floats: what `Program` records, `Numbers` does at once. The float64 reference runs on it."""
+"""The `run` object of plain floats: what `Program` records, `Numbers` does at once, for the float64 reference."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Prints a traced program as C++ text, for CUDA (one thread a lane) or for the CPU (vectors of environments).
 
-Statements keep their order; a pure expression is printed where it is first needed, so that values are short-lived, however the
-maths was written down. Expressions nobody needs are not printed; those used once, in their own block, are printed in place.
+Statements keep their order; a pure expression is printed where it is first needed, so that values are short-lived,
+however the maths was written down. Expressions nobody needs are not printed; those used once, in their own block, are
+printed in place.
 
-On the CPU one vector holds several environments, so a guarded block or a loop runs while any of them needs it, and what it
-stores is masked. The masks are made here; the traced program knows nothing of them.
+On the CPU one vector holds several environments, so a guarded block or a loop runs while any of them needs it, and
+what it stores is masked. The masks are made here; the traced program knows nothing of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .expression import BOOL, FLOAT, INT, Expr, LaneConstant
-from .program import IMPURE, Array, Block, Program, Table, Variable
+from .program import IMPURE, Array, Block, Program, Variable
 
 INLINE_LIMIT = 10  # operations printed as one C++ expression
 
@@ -124,7 +125,10 @@ class Printer:
         if op == "!":
             return f"NOT({self._operand(args[0])})", weight
         if op in CALLS:
-            return f"{CALLS[op]}({', '.join(self._value(a, a.kind if isinstance(a, Expr) else None) for a in args)})", weight
+            return (
+                f"{CALLS[op]}({', '.join(self._value(a, a.kind if isinstance(a, Expr) else None) for a in args)})",
+                weight,
+            )
         if op == "load":
             return args[0].name, weight
         if op == "element":
@@ -274,10 +278,6 @@ class Printer:
         self.lines.append(text)
 
 
-
-
-
-
 def _operands(statement: tuple[Any, ...]) -> list[Expr]:
     """Expressions that a simple statement uses itself."""
     kind = statement[0]
@@ -294,7 +294,8 @@ def _header_operands(block: Block) -> list[Expr]:
 
 
 def _count_uses(root: Block) -> dict[Expr, int]:
-    """How often each expression is used by live code; a use from another block counts twice, so that it is not printed in place."""
+    """How often each expression is used by live code; a use from another block counts twice, so that it is not
+    printed in place."""
     uses: dict[Expr, int] = {}
     stack: list[Expr] = []
 
@@ -323,5 +324,3 @@ def _count_uses(root: Block) -> dict[Expr, int]:
                 for a in node.args:
                     use(a, node.block)
     return uses
-
-

@@ -1,8 +1,9 @@
-"""A traced program: blocks of statements over scalar expressions, with variables, arrays, guards, loops, records and lanes.
+"""A traced program: blocks of statements over scalar expressions, with variables, arrays, guards, loops, records and
+lanes.
 
-The maths calls the methods below on a `run` object. `Program` records what they do as code; `Numbers` (numbers.py) does it at
-once on floats. Code is written per environment: a guarded block or a loop acts on those environments whose condition holds,
-whichever target prints it.
+The maths calls the methods below on a `run` object. `Program` records what they do as code; `Numbers` (numbers.py)
+does it at once on floats. Code is written per environment: a guarded block or a loop acts on those environments whose
+condition holds, whichever target prints it.
 
 Python's own `for` delimits blocks, so that one text serves both::
 
@@ -66,10 +67,12 @@ class Array:
 
 
 class Records:
-    """A list of records that grows by `append`, at most once per `append` site and pass. Fields are read as `records.field[i]`.
+    """A list of records that grows by `append`, at most once per `append` site and pass. Fields are read as
+    `records.field[i]`.
 
-    On CPU lanes a record belongs to several environments at once: where an environment did not append, its float fields are 0,
-    so a record of zeros must contribute nothing to whatever is summed over the records. Int fields are the same for all lanes.
+    On CPU lanes a record belongs to several environments at once: where an environment did not append, its float
+    fields are 0, so a record of zeros must contribute nothing to whatever is summed over the records. Int fields are
+    the same for all lanes.
     """
 
     def __init__(self, program: Program, name: str, fields: dict[str, str], capacity: int) -> None:
@@ -93,7 +96,8 @@ class Records:
 
 
 class Buffer:
-    """Global memory of floats, one row per scalar, one column per environment. With lanes, a tuple names each lane's row."""
+    """Global memory of floats, one row per scalar, one column per environment. With lanes, a tuple names each lane's
+    row."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name = program, name
@@ -192,7 +196,8 @@ class Program:
     # ---- storage -----------------------------------------------------------------------------------------------------
 
     def variable(self, value: Any, *, scratch: bool = False) -> Variable:
-        """A scalar with a first value. `scratch`: its value does not matter to environments outside the present block."""
+        """A scalar with a first value. `scratch`: its value does not matter to environments outside the present
+        block."""
         kind = value.kind if isinstance(value, Expr) else BOOL if isinstance(value, bool) else FLOAT
         variable = Variable(self, self._name("v"), kind, scratch)
         self.state(("declare", variable, value))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .printer import Printer
 from .program import Program
@@ -31,7 +32,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel as text: `preamble` holds everything, its entry is `run(buffers..., flags..., counts..., stride, first, n_envs, thread)`."""
+    """A kernel as text: `preamble` holds everything, its entry is `run(buffers..., flags..., counts..., stride,
+    first, n_envs, thread)`."""
 
     name: str
     preamble: str
@@ -39,7 +41,9 @@ class Source:
     flags: tuple[str, ...]
     counts: tuple[str, ...]
     lanes: int
-    envs_per_thread: int  # environments that one thread holds (a CPU vector), 1 on CUDA, where an environment takes `lanes` threads
+    envs_per_thread: (
+        int  # environments that one thread holds (a CPU vector), 1 on CUDA, where an environment takes `lanes` threads
+    )
 
 
 def print_source(program: Program, target: Target, name: str) -> Source:
@@ -50,7 +54,9 @@ def print_source(program: Program, target: Target, name: str) -> Source:
     scalar = "double" if target.double else "float"
     lanes = program.lanes
     width = target.width if lanes == 1 else lanes
-    arguments = [f"{scalar}* {b}" for b in buffers] + [f"int* {f}" for f in flags] + [f"int {c}" for c in program.counts]
+    arguments = (
+        [f"{scalar}* {b}" for b in buffers] + [f"int* {f}" for f in flags] + [f"int {c}" for c in program.counts]
+    )
     if target.cuda:
         place = f"const int lane = thread % {lanes}; (void)lane; const size_t env = first + thread / {lanes};"
         place += " if (env >= (size_t)n_envs) return;"
@@ -85,7 +91,8 @@ def cached_source(folder: Path, stem: str, key: str, target: Target, trace: Call
     path = folder / f"{name}.json"
     try:
         stored = json.loads(path.read_text())
-        return Source(**{k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()})
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+        return Source(**fields)
     except (OSError, ValueError, TypeError):  # not there, or cut short by a process that ended: trace again
         source = print_source(trace(), target, name)
         write_atomically(path, json.dumps(asdict(source)))

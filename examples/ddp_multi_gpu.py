@@ -1,0 +1,206 @@
+"""Data-parallel training on batched Panda worlds: one process, one device, one full scene for each rank.
+
+    torchrun --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py
+    torchrun --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py --demo       # short, for CPUs
+
+The task is to bring the hand to a point. Ranks act in their own worlds and learn two networks from what happens: a
+model that foresees where the hand goes, and a policy that is improved through that model (physics itself gives no
+gradient). DistributedDataParallel averages the gradients, so all ranks hold the same parameters, and each sees other
+data, because its seed is its rank. States stay on the device from the solver to the loss. NCCL on GPUs, gloo otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import pluriverse as gs
+
+HOME = (0.0, -0.3, 0.0, -2.0, 0.0, 1.8, 0.8)  # [rad]
+LARGEST_TURN = 0.3  # of a joint in one action [rad]
+REACH = 0.1  # half width of the cube around the hand in which goals lie [m]
+STEPS_PER_ACTION = 10
+NOISE = 0.3  # of actions, as a share of the largest turn
+EPISODE = 10  # actions
+
+
+def mlp(n_in: int, n_out: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(n_in, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, n_out))
+
+
+class Reacher(nn.Module):
+    """Joint positions (n, 7), the hand's position (n, 3), an action in [-1, 1] (n, 7) for each joint's turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.foresight = mlp(14, 3)  # where the hand goes, in units of REACH
+        self.policy = mlp(10, 7)
+
+    def act(self, joints: torch.Tensor, way: torch.Tensor) -> torch.Tensor:
+        """The action that should move the hand by `way` [m]."""
+        return torch.tanh(self.policy(torch.cat((joints, way / REACH), dim=1)))
+
+    def forward(
+        self, joints: torch.Tensor, action: torch.Tensor, moved: torch.Tensor, way: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Squared errors of the model on what happened, and of the policy as the model sees it, in units of REACH."""
+        foreseen = self.foresight(torch.cat((joints, action), dim=1))
+        frozen = {name: value.detach() for name, value in self.foresight.named_parameters()}
+        planned = torch.cat((joints, self.act(joints, way)), dim=1)
+        reached = torch.func.functional_call(self.foresight, frozen, (planned,))
+        return (foreseen - moved / REACH).square().mean(), (reached - way / REACH).square().mean()
+
+
+class Worlds:
+    """Pandas that are told to turn their joints."""
+
+    def __init__(self, n_envs: int) -> None:
+        self.scene = gs.Scene(show_viewer=False, show_FPS=False)
+        self.scene.add_entity(gs.morphs.Plane())
+        self.franka = self.scene.add_entity(gs.morphs.MJCF(file="xml/franka_emika_panda/panda.xml"))
+        self.scene.build(n_envs=n_envs)
+        self.solver = self.scene.sim.rigid_solver
+        self.hand = self.franka.get_link("hand")
+        self.home = torch.tensor(HOME, device=gs.device)
+        self.n_envs = n_envs
+        self.reset()
+
+    def reset(self) -> None:
+        """Near the home pose, each world elsewhere."""
+        self.scene.reset()
+        self.command(self.home + 0.3 * torch.randn(self.n_envs, 7, device=gs.device))
+        self.franka.set_dofs_position(self.target, range(7))
+
+    def command(self, target: torch.Tensor) -> None:
+        lower, upper = self.franka.get_dofs_limit(range(7))
+        self.target = target.clamp(lower, upper)
+        self.franka.control_dofs_position(self.target, range(7))
+
+    def observe(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Joint positions (n_envs, 7) and the hand's position (n_envs, 3), where the solver has them."""
+        return self.solver.get_qpos()[:, :7], self.hand.get_pos()
+
+    def act(self, action: torch.Tensor) -> None:
+        self.command(self.target + LARGEST_TURN * action)
+        for _ in range(STEPS_PER_ACTION):
+            self.scene.step()
+
+
+def train(args: argparse.Namespace) -> None:
+    rank, world_size, device = dist.get_rank(), dist.get_world_size(), gs.device
+    worlds = Worlds(args.n_envs)
+    learner = DistributedDataParallel(
+        Reacher().to(device), device_ids=[device.index] if device.type == "cuda" else None
+    )
+    optimizer = torch.optim.Adam(learner.parameters(), lr=2e-3)
+    say(f"{world_size} ranks x {args.n_envs} environments, {dist.get_backend()}")
+
+    history, start = [], time.perf_counter()
+    for iteration in range(args.steps):
+        if iteration % EPISODE == 0:
+            worlds.reset()
+        joints, hand = worlds.observe()
+        way = REACH * (2 * torch.rand_like(hand) - 1)
+        with torch.no_grad():
+            action = learner.module.act(joints, way)
+            action = (action + NOISE * torch.randn_like(action)).clamp(-1, 1)
+        worlds.act(action)
+        _, after = worlds.observe()
+
+        foresight_loss, policy_loss = learner(joints, action, after - hand, way)
+        optimizer.zero_grad(set_to_none=True)
+        (foresight_loss + policy_loss).backward()  # DDP averages the gradients over the ranks
+        optimizer.step()
+        history.append(torch.stack((foresight_loss, policy_loss)).detach())
+        if iteration % args.log_every == 0 or iteration == args.steps - 1:
+            mean = torch.stack(history[-args.log_every :]).mean(0)
+            dist.all_reduce(mean)
+            foresight, policy = (mean / world_size).tolist()  # waits for the device
+            env_steps = world_size * args.n_envs * STEPS_PER_ACTION * (iteration + 1)
+            speed = env_steps / (time.perf_counter() - start)
+            say(
+                f"[{iteration:4d}/{args.steps}] loss {foresight + policy:.4f} (foresight {foresight:.4f}, policy "
+                f"{policy:.4f}), {speed:,.0f} env-steps/s"
+            )
+    losses = torch.stack(history).sum(1)
+    tenth = max(1, args.steps // 10)
+    first, last = losses[:tenth].mean().item(), losses[-tenth:].mean().item()
+    error = reaching_error(worlds, learner.module)
+    say(f"loss {first:.4f} -> {last:.4f}; the hand ends {1000 * error:.1f} mm from its goal")
+
+    equal = parameters_equal(learner.module)
+    say(f"parameters equal on all ranks: {equal}")
+    assert equal, "the ranks have drifted apart"
+    assert last < first or args.steps < 20, f"rank {rank}: the loss did not decrease"
+
+
+def reaching_error(worlds: Worlds, learner: Reacher) -> float:
+    """Mean distance between hand and goal after three actions without noise [m], over all ranks."""
+    worlds.reset()
+    _, hand = worlds.observe()
+    goal = hand + REACH * (2 * torch.rand_like(hand) - 1)
+    for _ in range(3):
+        joints, hand = worlds.observe()
+        with torch.no_grad():
+            worlds.act(learner.act(joints, (goal - hand).clamp(-REACH, REACH)))
+    error = (worlds.observe()[1] - goal).norm(dim=1).mean()
+    dist.all_reduce(error)
+    return error.item() / dist.get_world_size()
+
+
+def parameters_equal(module: nn.Module) -> bool:
+    """Whether all ranks have the same bits in all parameters and buffers."""
+    digest = hashlib.sha256()
+    for tensor in (*module.parameters(), *module.buffers()):
+        digest.update(tensor.detach().cpu().numpy().tobytes())
+    mine = torch.tensor(list(digest.digest()), device=gs.device)
+    everyones = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyones, mine)
+    return all(torch.equal(mine, other) for other in everyones)
+
+
+def say(text: str) -> None:
+    """Print on rank 0."""
+    if dist.get_rank() == 0:
+        print(text, flush=True)
+
+
+def communication_backend() -> str:
+    """NCCL where each rank of this machine has a GPU of its own, else gloo."""
+    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return "nccl" if gs.device.type == "cuda" and ranks_here <= torch.cuda.device_count() else "gloo"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=1000, help="iterations: one action in every world, one update")
+    parser.add_argument("--n_envs", type=int, default=2048, help="environments of each rank")
+    parser.add_argument("--log_every", type=int, default=50)
+    parser.add_argument("--demo", action="store_true", help="a short run: 150 iterations of 256 environments")
+    args = parser.parse_args()
+    if args.demo:
+        args.steps, args.n_envs, args.log_every = 150, 256, 25
+
+    rank = int(os.environ.get("RANK", "0"))
+    # Each rank takes its own device. The seed is the global rank: ranks must not see the same worlds.
+    gs.init(backend=gs.gpu, seed=rank, logging_level="info" if rank == 0 else "warning")
+    dist.init_process_group(communication_backend(), timeout=timedelta(minutes=5))
+    try:
+        print(f"rank {rank} -> {gs.device}", flush=True)
+        train(args)
+        dist.barrier()
+    finally:
+        dist.destroy_process_group()
+        gs.destroy()
+
+
+if __name__ == "__main__":
+    main()
