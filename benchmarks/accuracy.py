@@ -7,7 +7,7 @@ makes when its inputs are rounded to float32: no float32 engine can be expected 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,8 +113,8 @@ class Trajectories:
     """MuJoCo's own run of the window in some environments, to see that an engine simulates the same thing."""
 
     def __init__(self, case: Case, n_envs: int = 64) -> None:
-        first = {"qpos": case.qpos[:n_envs], "controls": tuple(control[:n_envs] for control in case.controls)}
-        self._case = Case(**{**case.__dict__, **first, "n_envs": min(n_envs, case.n_envs)})
+        qpos, controls = case.qpos[:n_envs], tuple(control[:n_envs] for control in case.controls)
+        self._case = replace(case, n_envs=len(qpos), qpos=qpos, controls=controls)
         engine = MujocoEngine(self._case, threads=1)
         engine.run()
         self._after_block, self._at_end = engine.motion_after(case.lengths[0]), engine.motion()

@@ -51,7 +51,10 @@ def main() -> int:
     document = json.loads(options.json.read_text())
     document["cold_seconds"] = cold
     options.json.write_text(json.dumps(document, indent=1) + "\n")
-    print("cold, process start to second step [s]: " + ", ".join(f"{name} {s:.0f}" for name, s in cold.items()))
+    print(
+        "cold, process start to second step, in parallel [s]: "
+        + ", ".join(f"{name} {s:.0f}" for name, s in cold.items())
+    )
     return status
 
 

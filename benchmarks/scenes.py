@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,21 +34,27 @@ class Scene:
     own_options: bool = False  # the file has no <option>: the benchmark's is used
 
 
-_PANDA = (0, 0, 0, -1.57079, 0, 1.57079, -0.7853, 0.04, 0.04)
-_SCENES = (
-    Scene("franka", Path("franka.xml"), home=_PANDA, control_width=0.5),
-    Scene(
-        "quad", Path("quad.xml"), home=(0.0, 0.8, -1.5) * 4, height=0.36, joint_noise=0.1, tilt=0.1, control_width=0.5
-    ),
-    Scene("humanoid", Path("humanoid.xml"), height=1.3, tilt=0.2, control_width=1.0),
-    Scene("franka_emika_panda", ASSETS / "franka_emika_panda/panda.xml", control_width=0.5, own_options=True),
-    Scene("go2", ASSETS / "go2/go2.xml", joint_noise=0.1, tilt=0.1, control_width=0.5, own_options=True),
-    Scene("own_humanoid", ASSETS / "humanoid/humanoid.xml", tilt=0.2, control_width=1.0, own_options=True),
-)
-OWN = {"franka_emika_panda": _SCENES[3], "go2": _SCENES[4], "humanoid": _SCENES[5]}
+_HOME_OF_PANDA = (0, 0, 0, -1.57079, 0, 1.57079, -0.7853, 0.04, 0.04)
+
+OWN = {
+    scene.name: scene
+    for scene in (
+        Scene("franka_emika_panda", ASSETS / "franka_emika_panda/panda.xml", control_width=0.5, own_options=True),
+        Scene("go2", ASSETS / "go2/go2.xml", joint_noise=0.1, tilt=0.1, control_width=0.5, own_options=True),
+        Scene("humanoid", ASSETS / "humanoid/humanoid.xml", tilt=0.2, control_width=1.0, own_options=True),
+    )
+}
 """The package's own models, by the name that --scene takes."""
 
-_BY_STEM = {scene.file.name: scene for scene in _SCENES[:3]}
+KNOWN_FILES = {
+    str(scene.file): scene
+    for scene in (
+        Scene("franka", Path("franka.xml"), home=_HOME_OF_PANDA, control_width=0.5),
+        Scene("quad", Path("quad.xml"), (0, 0.8, -1.5) * 4, height=0.36, joint_noise=0.1, tilt=0.1, control_width=0.5),
+        Scene("humanoid.xml", Path("humanoid.xml"), height=1.3, tilt=0.2, control_width=1.0),
+    )
+}
+"""Protocols of files that are not part of the package, by file name. Any other file gets what its model says."""
 
 
 def find_scene(given: str) -> Scene:
@@ -58,8 +64,7 @@ def find_scene(given: str) -> Scene:
     path = Path(given)
     if not path.is_file():
         raise SystemExit(f"--scene {given}: neither a file nor one of {', '.join(OWN)}.")
-    known = _BY_STEM.get(path.name, Scene(path.stem, path))
-    return Scene(**{**known.__dict__, "file": path})
+    return replace(KNOWN_FILES.get(path.name, Scene(path.stem, path)), file=path)
 
 
 def write_model(scene: Scene, folder: Path, *, mask: bool) -> Path:

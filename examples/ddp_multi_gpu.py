@@ -25,11 +25,13 @@ from torch.nn.parallel import DistributedDataParallel
 import pluriverse as gs
 
 HOME = (0.0, -0.3, 0.0, -2.0, 0.0, 1.8, 0.8)  # [rad]
-LARGEST_TURN = 0.3  # of a joint in one action [rad]
-REACH = 0.1  # half width of the cube around the hand in which goals lie [m]
-STEPS_PER_ACTION = 10
+LARGEST_TURN = 0.15  # of a joint in one action [rad]
+REACH = 0.05  # half width of the cube around the hand in which the goals of one action lie [m]
+STEPS_PER_ACTION = 20
 NOISE = 0.3  # of actions, as a share of the largest turn
-EPISODE = 10  # actions
+EPISODE = 5  # actions
+MEMORY = 10  # actions of every world that are learned from
+UPDATES = 4  # for each action
 
 
 def mlp(n_in: int, n_out: int) -> nn.Sequential:
@@ -103,29 +105,26 @@ def train(args: argparse.Namespace) -> None:
     optimizer = torch.optim.Adam(learner.parameters(), lr=2e-3)
     say(f"{world_size} ranks x {args.n_envs} environments, {dist.get_backend()}")
 
-    history, start = [], time.perf_counter()
+    memory: list[tuple[torch.Tensor, ...]] = []
+    history, logged, since = [], 0, time.perf_counter()
     for iteration in range(args.steps):
         if iteration % EPISODE == 0:
             worlds.reset()
-        joints, hand = worlds.observe()
-        way = REACH * (2 * torch.rand_like(hand) - 1)
-        with torch.no_grad():
-            action = learner.module.act(joints, way)
-            action = (action + NOISE * torch.randn_like(action)).clamp(-1, 1)
-        worlds.act(action)
-        _, after = worlds.observe()
-
-        foresight_loss, policy_loss = learner(joints, action, after - hand, way)
-        optimizer.zero_grad(set_to_none=True)
-        (foresight_loss + policy_loss).backward()  # DDP averages the gradients over the ranks
-        optimizer.step()
+        memory = [*memory[1 - MEMORY :], experience(worlds, learner.module)]
+        for _ in range(UPDATES):
+            joints, action, moved = sample(memory, args.n_envs)
+            foresight_loss, policy_loss = learner(joints, action, moved, random_way(moved))
+            optimizer.zero_grad(set_to_none=True)
+            (foresight_loss + policy_loss).backward()  # DDP averages the gradients over the ranks
+            optimizer.step()
         history.append(torch.stack((foresight_loss, policy_loss)).detach())
         if iteration % args.log_every == 0 or iteration == args.steps - 1:
             mean = torch.stack(history[-args.log_every :]).mean(0)
             dist.all_reduce(mean)
             foresight, policy = (mean / world_size).tolist()  # waits for the device
-            env_steps = world_size * args.n_envs * STEPS_PER_ACTION * (iteration + 1)
-            speed = env_steps / (time.perf_counter() - start)
+            now = time.perf_counter()
+            env_steps = world_size * args.n_envs * STEPS_PER_ACTION * (len(history) - logged)
+            speed, logged, since = env_steps / (now - since), len(history), now
             say(
                 f"[{iteration:4d}/{args.steps}] loss {foresight + policy:.4f} (foresight {foresight:.4f}, policy "
                 f"{policy:.4f}), {speed:,.0f} env-steps/s"
@@ -142,11 +141,33 @@ def train(args: argparse.Namespace) -> None:
     assert last < first or args.steps < 20, f"rank {rank}: the loss did not decrease"
 
 
+def experience(worlds: Worlds, learner: Reacher) -> tuple[torch.Tensor, ...]:
+    """One noisy action in every world: joints (n, 7), action (n, 7), how the hand moved (n, 3)."""
+    joints, hand = worlds.observe()
+    with torch.no_grad():
+        action = learner.act(joints, random_way(hand))
+    action = (action + NOISE * torch.randn_like(action)).clamp(-1, 1)
+    worlds.act(action)
+    return joints, action, worlds.observe()[1] - hand
+
+
+def sample(memory: list[tuple[torch.Tensor, ...]], count: int) -> list[torch.Tensor]:
+    """`count` random rows of what was experienced."""
+    columns = [torch.cat(column) for column in zip(*memory, strict=True)]
+    rows = torch.randint(len(columns[0]), (count,), device=columns[0].device)
+    return [column[rows] for column in columns]
+
+
+def random_way(like: torch.Tensor) -> torch.Tensor:
+    """(n, 3) where the hand should go, from where it is [m]."""
+    return REACH * (2 * torch.rand_like(like) - 1)
+
+
 def reaching_error(worlds: Worlds, learner: Reacher) -> float:
     """Mean distance between hand and goal after three actions without noise [m], over all ranks."""
     worlds.reset()
     _, hand = worlds.observe()
-    goal = hand + REACH * (2 * torch.rand_like(hand) - 1)
+    goal = hand + random_way(hand)
     for _ in range(3):
         joints, hand = worlds.observe()
         with torch.no_grad():
@@ -184,22 +205,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="iterations: one action in every world, one update")
     parser.add_argument("--n_envs", type=int, default=2048, help="environments of each rank")
     parser.add_argument("--log_every", type=int, default=50)
-    parser.add_argument("--demo", action="store_true", help="a short run: 150 iterations of 256 environments")
+    parser.add_argument("--demo", action="store_true", help="a short run: 150 iterations of 1024 environments")
     args = parser.parse_args()
     if args.demo:
-        args.steps, args.n_envs, args.log_every = 150, 256, 25
+        args.steps, args.n_envs, args.log_every = 150, 1024, 25
 
     rank = int(os.environ.get("RANK", "0"))
     # Each rank takes its own device. The seed is the global rank: ranks must not see the same worlds.
     gs.init(backend=gs.gpu, seed=rank, logging_level="info" if rank == 0 else "warning")
     dist.init_process_group(communication_backend(), timeout=timedelta(minutes=5))
-    try:
-        print(f"rank {rank} -> {gs.device}", flush=True)
-        train(args)
-        dist.barrier()
-    finally:
-        dist.destroy_process_group()
-        gs.destroy()
+    print(f"rank {rank} -> {gs.device}", flush=True)
+    train(args)
+
+    dist.barrier()
+    dist.destroy_process_group()
+    gs.destroy()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from pluriverse.trace.numbers import Numbers
 
 DOUBLE = 1e-9  # largest error of a float64 stage
 SINGLE = 1e-5  # largest error of a smooth float32 stage
+# Noise of rest poses by type of joint, [m] and [rad]: free, ball, slide, hinge.
+SPREAD = ([0.02] * 6, [0.5] * 3, [0.1], [0.5])
 
 
 def error(x: Any, reference: Any) -> float:
@@ -63,7 +65,7 @@ class Result:
         return np.array([error(getattr(self, name), getattr(reference, name)) for name in ("qacc", "qvel", "qpos")])
 
 
-def samples(mj_model: mujoco.MjModel, count: int, *, noise: float = 0.5, seed: int = 0) -> list[Sample]:
+def samples(mj_model: mujoco.MjModel, count: int, *, seed: int = 0) -> list[Sample]:
     """States of short rollouts from disturbed rest poses, under random controls."""
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(mj_model)
@@ -71,11 +73,11 @@ def samples(mj_model: mujoco.MjModel, count: int, *, noise: float = 0.5, seed: i
     limited = mj_model.actuator_ctrllimited.astype(bool)
     low = np.where(limited, mj_model.actuator_ctrlrange[:, 0], -1.0)
     high = np.where(limited, mj_model.actuator_ctrlrange[:, 1], 1.0)
-    free = np.isin(np.arange(mj_model.nv), [a + k for a, t in zip(mj_model.jnt_dofadr, mj_model.jnt_type) if t == 0 for k in range(6)])  # fmt: skip
+    spread = np.concatenate([SPREAD[t] for t in mj_model.jnt_type]) if mj_model.njnt else np.zeros(0)
     while len(found) < count:
         mujoco.mj_resetData(mj_model, data)
-        mujoco.mj_integratePos(mj_model, data.qpos, rng.normal(size=mj_model.nv) * np.where(free, 0.02, noise), 1.0)
-        data.qvel[:] = rng.normal(size=mj_model.nv) * noise
+        mujoco.mj_integratePos(mj_model, data.qpos, rng.normal(size=mj_model.nv) * spread, 1.0)
+        data.qvel[:] = rng.normal(size=mj_model.nv) * 0.5
         for k in range(48):
             if k % 8 == 0:
                 data.ctrl[:] = rng.uniform(low, high)
@@ -193,6 +195,12 @@ class FloatStep:
         """Everything before the constraints."""
         gravity = self.gravity if self.settings.gravity else [0.0] * 3
         return smooth_forces(self.tree, self.qpos, self.qvel, self.inputs.control, gravity, self.settings)
+
+    def start_from(self, acceleration: np.ndarray) -> FloatStep:
+        """The same step, the solver starting from another acceleration."""
+        other = copy.copy(self)
+        other.warmstart = acceleration.tolist()
+        return other
 
     def result(self) -> Result:
         """One step."""

@@ -11,6 +11,7 @@ from scenes import Case, make_case
 
 _SAMPLE, _SAMPLE_STEPS = 128, 200  # environments and steps of MuJoCo that tell how much room is needed
 _ROOM = 1.5
+_ATTEMPTS = 3  # at finding room enough
 
 
 class MujocoWarpEngine(Steppable):
@@ -19,7 +20,6 @@ class MujocoWarpEngine(Steppable):
     name = "mujoco_warp"
 
     def __init__(self, case: Case, device: str, full_range: bool) -> None:
-        import mujoco
         import mujoco_warp as mjw
         import warp as wp
 
@@ -27,22 +27,17 @@ class MujocoWarpEngine(Steppable):
         if hasattr(wp.config, "log_level"):
             wp.config.log_level = wp.LOG_WARNING
         self._wp, self._mjw, self._device = wp, mjw, wp.get_device(device)
-        contacts, rows = room_needed(case, full_range)
-        data = mujoco.MjData(case.model)
         with wp.ScopedDevice(self._device):
             self._model = mjw.put_model(case.model)
             self._model.opt.warn_overflow = 0  # the flags are read instead of printed
-            self._data = mjw.put_data(case.model, data, nworld=case.n_envs, nconmax=contacts, njmax=rows)
             self._start = wp.array(case.qpos, dtype=float)
             self._controls = [wp.array(control, dtype=float) for control in case.controls]
-            self._graphs: dict[int, Any] = {}
-            if self._device.is_cuda:
-                self.restart()
-                self.advance(1)  # compiles
-                for steps in set(case.lengths):
-                    with wp.ScopedCapture() as capture:
-                        self.advance(steps)
-                    self._graphs[steps] = capture.graph
+        contacts, rows = room_needed(case, full_range)
+        for _ in range(_ATTEMPTS):
+            self._allocate(contacts, rows)
+            if not self._device.is_cuda or not self._overflows():
+                break
+            contacts, rows = 2 * contacts, 2 * rows
         self.settings = {
             "path": "CUDA graph of the steps between two controls" if self._graphs else "mjw.step() called from Python",
             "precision": "float32",
@@ -50,6 +45,28 @@ class MujocoWarpEngine(Steppable):
             "nconmax": contacts,
             "njmax": rows,
         }
+
+    def _allocate(self, contacts: int, rows: int) -> None:
+        """Makes room for so many contacts and constraint rows an environment, and captures the graphs."""
+        import mujoco
+
+        self._graphs: dict[int, Any] = {}
+        with self._wp.ScopedDevice(self._device):
+            data, n_envs = mujoco.MjData(self.case.model), self.case.n_envs
+            self._data = self._mjw.put_data(self.case.model, data, nworld=n_envs, nconmax=contacts, njmax=rows)
+            if self._device.is_cuda:
+                self.restart()
+                self.advance(1)  # compiles
+                for steps in set(self.case.lengths):
+                    with self._wp.ScopedCapture() as capture:
+                        self.advance(steps)
+                    self._graphs[steps] = capture.graph
+
+    def _overflows(self) -> bool:
+        self.restart()
+        self.run()
+        self.wait()
+        return self.health().overflow > 0
 
     def restart(self) -> None:
         with self._wp.ScopedDevice(self._device):

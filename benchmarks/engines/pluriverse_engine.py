@@ -73,6 +73,7 @@ class PluriverseGraphEngine(PluriverseEngine):
         self.settings["path"] = "scene.step() captured in a torch.cuda.CUDAGraph of the steps between two controls"
         stream = torch.cuda.Stream(gs.device)
         self.restart()
+        stream.wait_stream(torch.cuda.current_stream(gs.device))
         with torch.cuda.stream(stream):
             self.scene.step()  # nothing is to happen for the first time while capturing
         stream.synchronize()

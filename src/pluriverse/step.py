@@ -125,7 +125,9 @@ def constrained_acceleration(
     rows = joint_rows(tree, qpos, qvel, settings)
     contacts = Contacts(tree, candidates(tree) if settings.contacts else [])
     start = [qacc[d].value if d in qacc else None for d in range(tree.model.nv)]
-    contacts.detect(smooth.poses, smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
+    if contacts.capacity:
+        contacts.detect(smooth.poses)
+        contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
     solve = _joint_space if solver_path(tree.model, settings) == "joint_space" else _sweep
     problem = Problem(
         tree, smooth.poses, smooth.inertias, smooth.armature, rows, contacts, solve(tree, smooth, rows, contacts)

@@ -54,7 +54,8 @@ def test_start_does_not_matter(name: str) -> None:
     rng = np.random.default_rng(0)
     for sample in samples(mj_model, 3):
         starts = [sample.warmstart, 0 * sample.warmstart, rng.normal(size=mj_model.nv) * 1e3]
-        found = [FloatStep(mj_model, replace(sample, warmstart=s), exact(mj_model)).result().qacc for s in starts]
+        floats = FloatStep(mj_model, sample, exact(mj_model))
+        found = [floats.start_from(start).result().qacc for start in starts]
         assert error(found[1], found[0]) <= DOUBLE
         assert error(found[2], found[0]) <= DOUBLE
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import mujoco
 import numpy as np
 import pytest
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, error, mujoco_data, samples, settings_of, stages
 
-from pluriverse.constraints.candidates import candidates
-from pluriverse.constraints.contacts import Contacts
-from pluriverse.constraints.rows import joint_rows
-from pluriverse.dynamics.kinematics import body_motions
+from pluriverse.constraints.newton import Problem
 
 # What must have been seen in a model, so that a test of its rows tests them.
 KIND = mujoco.mjtConstraint
@@ -28,25 +27,30 @@ SHOWN = {
 
 def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
     """(n, 3) weight D, residual J a - aref, and dry friction of each row."""
-    smooth, qacc = floats.smooth(), acceleration.tolist()
+    problem, qacc = solver_problem(floats, acceleration), acceleration.tolist()
     rows: list[list[float]] = []
-    on_joints = joint_rows(floats.tree, floats.qpos, floats.qvel, floats.settings)
-    for r in on_joints.rows:
+    for r in problem.joint_rows.rows if problem else ():
         if r.weight < 0:  # the second half of dry friction: +-loss is where the halves end
             weight, first, _ = rows.pop()
             second = r.residual(qacc)
             rows.append([weight, (first + second) / 2, weight * (second - first) / 2])
         elif r.weight > 0:
             rows.append([r.weight, r.residual(qacc), 0.0])
-    contacts = Contacts(floats.tree, candidates(floats.tree) if floats.settings.contacts else [])
-    motions = body_motions(floats.tree, smooth.poses, qacc)
-    contacts.detect(smooth.poses, smooth.velocities, motions, floats.inputs.friction, floats.settings)
-    for k in range(len(contacts.records) if contacts.capacity else 0):
+    contacts = problem.contacts if problem else None
+    for k in range(len(contacts.records) if contacts and contacts.capacity else 0):
         weight, residuals = contacts.records.weight[k], contacts.pyramid(k, contacts.vector("now", k))
         if contacts.records.friction[k] == 0.0:  # frictionless: four equal rows for one
             weight, residuals = 4 * weight, residuals[:1]
         rows += [[weight, x, 0.0] for x in residuals]
     return np.array(rows).reshape(-1, 3)
+
+
+def solver_problem(floats: FloatStep, acceleration: np.ndarray) -> Problem | None:
+    """What the step hands to its solver, at the start `acceleration`; None where nothing constrains the model."""
+    problems: list[Problem] = []
+    with mock.patch("pluriverse.step.minimise", lambda problem, qacc, options: problems.append(problem) or False):
+        floats.start_from(acceleration).result()
+    return problems[0] if problems else None
 
 
 def mujoco_rows(mj_model: mujoco.MjModel, data: mujoco.MjData, acceleration: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 from pluriverse.collision.placed import Hull, Placed
 from pluriverse.collision_pairs import CAPSULE, SPHERE, ContactPair, contact_pairs, is_written
 from pluriverse.dynamics.kinematics import Pose
-from pluriverse.dynamics.spatial import Vector, add, cross, matmul, matvec, sub
+from pluriverse.dynamics.spatial import Vector, add, matmul, matvec, sub
 from pluriverse.dynamics.tree import Node, Tree
 
 LOOP_FROM = 4  # pairs alike; fewer are written out
@@ -66,34 +66,13 @@ def between(poses: dict[Node, Pose], start: Node | None, end: Node | None) -> Ve
 class SinglePair:
     """One pair, its code written out for it."""
 
-    def __init__(
-        self, tree: Tree, nodes: list[Node], c: Candidate, poses: dict, velocities: dict, accelerations: dict
-    ) -> None:
-        model = tree.model
-        self.candidate, self.poses, self.motions = c, poses, (velocities, accelerations)
-        self.parameters, self.flipped = c.pairs[0], c.flipped
-        self.node = nodes.index(c.node)
-        self.other = nodes.index(c.other) if c.other else len(nodes)
-        self.touched = [n for n in (c.node, c.other) if n is not None]
-        self.translation = tree.constants([_translation(model, p) for p in c.pairs])
-        sides = range(len(c.pairs[0].friction_geoms))
-        rows = [tuple(p.friction_geoms[side] for p in c.pairs) for side in sides]
-        self.friction_rows = [r if len(set(r)) > 1 else r[0] for r in rows]
-        self.geoms = [self._placed(tree, side) for side in (0, 1)]
+    def __init__(self, tree: Tree, c: Candidate, number: int, poses: dict[Node, Pose]) -> None:
+        self.candidate, self.number, self.poses, self.margin = c, number, poses, c.pairs[0].margin
+        self.geom1, self.geom2 = (self._placed(tree, side) for side in (0, 1))
 
-    def other_point(self, position: Vector) -> Vector | None:
+    def other_point(self, position: Vector) -> Vector:
         """The contact's position from the other body's reference point."""
-        c = self.candidate
-        return add(position, between(self.poses, c.other, c.node)) if c.other else None
-
-    def relative_motions(self, position: Vector, other_point: Vector | None) -> list[Vector]:
-        """Velocity, and acceleration at the start, of the body's point against the other body's."""
-        c = self.candidate
-        found = []
-        for motions in self.motions:
-            motion = _at(motions[c.node], position)
-            found.append(sub(motion, _at(motions[c.other], other_point)) if c.other and other_point else motion)
-        return found
+        return add(position, between(self.poses, self.candidate.other, self.candidate.node))
 
     def _placed(self, tree: Tree, side: int) -> Placed:
         c, model = self.candidate, tree.model
@@ -116,137 +95,93 @@ class SinglePair:
         )
 
 
-def loop_groups(tree: Tree, pairs: list[Candidate]) -> tuple[list[list[Candidate]], list[Candidate]]:
-    """The pairs of spheres and capsules of moving bodies that differ in numbers only, by kind; and the remaining
-    pairs."""
-    groups: dict[Any, list[Candidate]] = {}
-    for c in pairs:
-        p = c.pairs[0]
-        types = tuple(int(tree.model.geom_type[g]) for g in (p.geom1, p.geom2))
-        if c.other is not None and set(types) <= {SPHERE, CAPSULE} and p.friction is None:
-            alike = (types, p.condim, p.margin, p.solref, p.solimp, len(p.friction_geoms))
-            groups.setdefault(alike, []).append(c)
+def loop_groups(tree: Tree, pairs: list[Candidate]) -> tuple[list[list[int]], list[int]]:
+    """The pairs of spheres and capsules of moving bodies, by kind, and the remaining pairs; as places in the list."""
+    groups: dict[Any, list[int]] = {}
+    for number, c in enumerate(pairs):
+        types = tuple(int(tree.model.geom_type[g]) for g in (c.pairs[0].geom1, c.pairs[0].geom2))
+        if c.other is not None and set(types) <= {SPHERE, CAPSULE}:
+            groups.setdefault((types, c.pairs[0].margin), []).append(number)
     looped = [group for group in groups.values() if len(group) >= LOOP_FROM]
-    taken = {c for group in looped for c in group}
-    return looped, [c for c in pairs if c not in taken]
+    taken = {number for group in looped for number in group}
+    return looped, [number for number in range(len(pairs)) if number not in taken]
 
 
-class LoopTables:
+class PairLoops:
     """Where geoms and bodies are, in arrays, so that one traced text serves all pairs of a kind."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        nodes: list[Node],
-        groups: list[list[Candidate]],
-        poses: dict,
-        velocities: dict,
-        accelerations: dict,
-    ) -> None:
-        run, self.tree, self.nodes = tree.run, tree, nodes
-        geoms = sorted({g for group in groups for c in group for g in (c.pairs[0].geom1, c.pairs[0].geom2)})
+    def __init__(self, tree: Tree, nodes: list[Node], pairs: list[Candidate], poses: dict[Node, Pose]) -> None:
+        run, self.tree, self.nodes, self.pairs = tree.run, tree, nodes, pairs
+        geoms = sorted({g for c in pairs if c.other for g in (c.pairs[0].geom1, c.pairs[0].geom2)})
         self.slot = {g: i for i, g in enumerate(geoms)}
         self.centres, self.axes = run.array(3 * len(geoms), scratch=True), run.array(3 * len(geoms), scratch=True)
         for i, g in enumerate(geoms):
             local, frame = tree.geom_frame((g,))
             pose = poses[tree.node(int(tree.model.body_weldid[tree.model.geom_bodyid[g]]))]
-            _store(self.centres, i, pose.point(local))
-            _store(self.axes, i, matvec(pose.rotation, [frame[2], frame[5], frame[8]]))
+            store(self.centres, i, pose.point(local))
+            store(self.axes, i, matvec(pose.rotation, [frame[2], frame[5], frame[8]]))
         self.one_base = all(poses[n].base is poses[nodes[0]].base for n in nodes)
         self.reaches, self.bases = run.array(3 * len(nodes), scratch=True), run.array(3 * len(nodes), scratch=True)
-        self.motions = [run.array(6 * len(nodes), scratch=True) for _ in range(2)]
         for i, node in enumerate(nodes):
-            _store(self.reaches, i, poses[node].reach)
+            store(self.reaches, i, poses[node].reach)
             if not self.one_base:
-                _store(self.bases, i, poses[node].base)
-            for array, motions in zip(self.motions, (velocities, accelerations), strict=True):
-                _store(array, i, motions[node])
+                store(self.bases, i, poses[node].base)
 
-    def each(self, group: list[Candidate]) -> Iterator[LoopPair]:
+    def each(self, group: list[int]) -> Iterator[LoopPair]:
         """A traced loop over a group's pairs."""
         run, model = self.tree.run, self.tree.model
-        first = [[self.slot[c.pairs[0].geom1], self.slot[c.pairs[0].geom2]] for c in group]
-        columns = {
-            "slot1": [s[0] for s in first],
-            "slot2": [s[1] for s in first],
-            "node": [self.nodes.index(c.node) for c in group],
-            "other": [self.nodes.index(c.other) for c in group if c.other],
-            "translation": [_translation(model, c.pairs[0]) for c in group],
+        members = [self.pairs[number] for number in group]
+        columns: dict[str, list[Any]] = {
+            "number": list(group),
+            "node": [self.nodes.index(c.node) for c in members],
+            "other": [self.nodes.index(c.other) for c in members if c.other],
         }
-        for side, geom in enumerate(("geom1", "geom2")):
-            ids = [getattr(c.pairs[0], geom) for c in group]
-            columns |= {f"radius{side}": [float(model.geom_size[g, 0]) for g in ids]}
-            columns |= {f"half{side}": [float(model.geom_size[g, 1]) for g in ids]}
-            columns |= {f"bound{side}": [float(model.geom_rbound[g]) for g in ids]}
-        for side in range(len(group[0].pairs[0].friction_geoms)):
-            columns |= {f"friction{side}": [c.pairs[0].friction_geoms[side] for c in group]}
+        for geom in ("geom1", "geom2"):
+            ids = [getattr(c.pairs[0], geom) for c in members]
+            columns |= {f"{geom} slot": [self.slot[g] for g in ids]}
+            columns |= {f"{geom} size{k}": model.geom_size[ids, k].tolist() for k in (0, 1)}
+            columns |= {f"{geom} rbound": model.geom_rbound[ids].tolist()}
         tables = {name: run.table(values) for name, values in columns.items()}
         for i in run.range(len(group)):
-            yield LoopPair(self, group[0], {name: table[i] for name, table in tables.items()})
+            yield LoopPair(self, members[0], {name: table[i] for name, table in tables.items()})
 
     def between(self, start: Any, end: Any) -> Vector:
         """The vector from one body's reference point to another's."""
-        reach = sub(_load(self.reaches, end, 3), _load(self.reaches, start, 3))
-        return reach if self.one_base else add(sub(_load(self.bases, end, 3), _load(self.bases, start, 3)), reach)
+        reach = sub(load(self.reaches, end, 3), load(self.reaches, start, 3))
+        return reach if self.one_base else add(sub(load(self.bases, end, 3), load(self.bases, start, 3)), reach)
 
 
 class LoopPair:
     """The pair that a traced loop is at."""
 
-    flipped = False
-    touched: tuple[Node, ...] = ()  # coupled bodies are solved in joint coordinates, where nobody asks
+    def __init__(self, loops: PairLoops, first: Candidate, values: dict[str, Any]) -> None:
+        self.candidate, self.number, self.margin = first, values["number"], first.pairs[0].margin
+        self._apart = loops.between(values["node"], values["other"])
 
-    def __init__(self, tables: LoopTables, first: Candidate, values: dict[str, Any]) -> None:
-        self.tables, self.parameters = tables, first.pairs[0]
-        self.node, self.other, self.translation = values["node"], values["other"], values["translation"]
-        self.friction_rows = [values[f"friction{side}"] for side in range(len(self.parameters.friction_geoms))]
-        self.apart = tables.between(self.node, self.other)
-        self.geoms = []
-        for side, slot in enumerate((values["slot1"], values["slot2"])):
-            centre, axis = _load(tables.centres, slot, 3), _load(tables.axes, slot, 3)
-            self.geoms.append(
-                Placed(
-                    type=int(tables.tree.model.geom_type[(self.parameters.geom1, self.parameters.geom2)[side]]),
-                    position=add(centre, self.apart) if side == 0 else centre,
-                    rotation=[
-                        0.0,
-                        0.0,
-                        axis[0],
-                        0.0,
-                        0.0,
-                        axis[1],
-                        0.0,
-                        0.0,
-                        axis[2],
-                    ],  # round shapes ask for the axis only
-                    size=[values[f"radius{side}"], values[f"half{side}"], 0.0],
-                    rbound=values[f"bound{side}"],
-                )
+        def placed(geom: str, offset: Vector) -> Placed:
+            slot = values[f"{geom} slot"]
+            x, y, z = load(loops.axes, slot, 3)
+            return Placed(
+                type=int(loops.tree.model.geom_type[getattr(first.pairs[0], geom)]),
+                position=add(load(loops.centres, slot, 3), offset),
+                rotation=[0.0, 0.0, x, 0.0, 0.0, y, 0.0, 0.0, z],  # of round shapes, the axis is all that is asked for
+                size=[values[f"{geom} size0"], values[f"{geom} size1"], 0.0],
+                rbound=values[f"{geom} rbound"],
             )
 
-    def other_point(self, position: Vector) -> Vector | None:
-        return sub(position, self.apart)
+        self.geom1, self.geom2 = placed("geom1", self._apart), placed("geom2", [0.0, 0.0, 0.0])
 
-    def relative_motions(self, position: Vector, other_point: Vector | None) -> list[Vector]:
-        assert other_point is not None
-        pairs = [(_load(m, self.node, 6), _load(m, self.other, 6)) for m in self.tables.motions]
-        return [sub(_at(own, position), _at(other, other_point)) for own, other in pairs]
+    def other_point(self, position: Vector) -> Vector:
+        """The contact's position from the other body's reference point."""
+        return sub(position, self._apart)
 
 
-def _translation(model: Any, pair: ContactPair) -> float:
-    """Approximate inverse inertia of both bodies to a push."""
-    return sum(float(model.body_invweight0[model.geom_bodyid[g], 0]) for g in (pair.geom1, pair.geom2))
-
-
-def _at(motion: Vector, point: Vector) -> Vector:
-    """The linear part of a body's motion at a point."""
-    return add(motion[3:], cross(motion[:3], point))
-
-
-def _store(array: Any, i: int, values: Vector) -> None:
+def store(array: Any, i: int, values: Vector) -> None:
+    """Puts a vector into the i-th place of an array of vectors."""
     for k, x in enumerate(values):
         array[len(values) * i + k] = x
 
 
-def _load(array: Any, i: Any, width: int) -> Vector:
+def load(array: Any, i: Any, width: int) -> Vector:
+    """The i-th vector of an array of vectors."""
     return [array[i * width + k] for k in range(width)]

@@ -193,7 +193,6 @@ class _DofGeometry:
 
     def point_jacobian(self, k: Any, d: Any) -> Vector:
         """Velocity of contact k's point on its body, less that on the other body, per unit velocity of dof d."""
-        records = self.contacts.records
         S = [self.columns[d * 6 + m] for m in range(6)]
         place = [self.places[d * 3 + m] for m in range(3)]
 
@@ -202,10 +201,10 @@ class _DofGeometry:
             share = self.moves[node * self.n + d]
             return [share * x for x in add(S[3:], cross(S[:3], arm))]
 
-        own = side(records.node[k], self.contacts.vector("point", k))
+        own = side(self.contacts.node(k), self.contacts.vector("point", k))
         if not self.contacts.coupled:
             return own
-        return sub(own, side(records.other[k], self.contacts.vector("other_point", k)))
+        return sub(own, side(self.contacts.other(k), self.contacts.vector("other_point", k)))
 
 
 def _contact_places(contacts: Contacts) -> set[tuple[int, int]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pluriverse.dynamics.inertia import kinetic_energy_twice
 from pluriverse.dynamics.kinematics import Pose, body_motions
-from pluriverse.dynamics.spatial import Vector, add, cross, dot, sub
+from pluriverse.dynamics.spatial import Vector, dot, sub
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.functions import absolute, logical_not, maximum, select
 
@@ -88,31 +88,16 @@ def _contacts_change(problem: Problem, motions: dict[Node, Vector]) -> Any:
     run, contacts = problem.tree.run, problem.contacts
     if not contacts.capacity:
         return False
-    there = run.array(6 * (len(contacts.nodes) + 1), scratch=True)
-    for i, node in enumerate(contacts.nodes):
-        for m in range(6):
-            there[6 * i + m] = motions[node][m]
-    for m in range(6):
-        there[6 * len(contacts.nodes) + m] = 0.0
+    there = contacts.motion_table(motions)
     changed = run.variable(False)
     for k in run.each(contacts.records):
-        acceleration = _point_acceleration(there, contacts.records.node[k], contacts.vector("point", k))
-        if contacts.coupled:
-            other = _point_acceleration(there, contacts.records.other[k], contacts.vector("other_point", k))
-            acceleration = sub(acceleration, other)
-        target = sub(contacts.in_frame(k, acceleration), contacts.vector("reference", k))
+        target = sub(contacts.in_frame(k, contacts.relative_motion(there, k)), contacts.vector("reference", k))
         contacts.set_vector("target", k, target)
         before, after = contacts.pyramid(k, contacts.vector("now", k)), contacts.pyramid(k, target)
         D = contacts.records.weight[k]
         for x, y in zip(before, after, strict=True):
             changed.value = changed.value | (x * y * D < 0.0)
     return changed.value
-
-
-def _point_acceleration(motions: Any, node: Any, point: Vector) -> Vector:
-    """Of a body's point, from the table of body motions."""
-    motion = [motions[node * 6 + m] for m in range(6)]
-    return add(motion[3:], cross(motion[:3], point))
 
 
 def _line_search(
@@ -141,7 +126,7 @@ def _line_search(
             consider(r.residual(now), r.residual(target), r.weight, share)
     shares = run.table([1.0 / run.lanes if node.trunk else 1.0 for node in contacts.nodes] or [1.0])
     for k in run.each(contacts.records) if contacts.capacity else ():
-        share = shares[contacts.records.node[k]] if run.lanes > 1 else 1.0
+        share = shares[contacts.node(k)] if run.lanes > 1 else 1.0
         x, y = (contacts.pyramid(k, contacts.vector(name, k)) for name in ("now", "target"))
         for a, b in zip(x, y, strict=True):
             consider(a, b, contacts.records.weight[k], share)

@@ -169,11 +169,11 @@ def body_stiffness(tree: Tree, contacts: Contacts) -> Callable[[Node], list[Any]
     run, records = tree.run, contacts.records
     total = run.array(STIFFNESS_NUMBERS * len(contacts.nodes), scratch=True)
     for k in run.each(records):
-        start = records.node[k] * STIFFNESS_NUMBERS
+        start = contacts.node(k) * STIFFNESS_NUMBERS
         for i in range(STIFFNESS_NUMBERS):
             total[start + i] = 0.0
     for k in run.each(records):
-        start = records.node[k] * STIFFNESS_NUMBERS
+        start = contacts.node(k) * STIFFNESS_NUMBERS
         stiffness, force = _record_stiffness(contacts, k)
         for i, x in enumerate(articulated_numbers(stiffness) + negate(force)):
             total[start + i] = total[start + i] + x

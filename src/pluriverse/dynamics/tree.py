@@ -107,11 +107,16 @@ class Tree:
         return self.constants([array[i] for i in ids])
 
     def constants(self, values: list[Any]) -> Any:
-        """Per-lane numbers (or per-lane arrays) as constants; rounding dust beside 0, 1 and -1 is removed."""
+        """Per-lane numbers (or per-lane arrays) as constants; the dust of rounding beside 0, 1 and -1, and between lanes
+        that mirror each other, is removed."""
         stacked = np.asarray(values, dtype=float)
         if stacked.ndim == 1:
-            return self.run.constant([tidy(v) for v in stacked])
-        return [self.run.constant([tidy(v) for v in column]) for column in stacked.reshape(len(values), -1).T]
+            return self._constant(stacked)
+        return [self._constant(column) for column in stacked.reshape(len(values), -1).T]
+
+    def _constant(self, values: np.ndarray) -> Any:
+        equal = np.ptp(values) <= 1e-12 * np.abs(values).max() if len(values) > 1 else False
+        return self.run.constant([tidy(v) for v in (values[:1] if equal else values)])
 
     def geom_frame(self, geoms: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
         """Position and rotation of a geom of a moving body in its node's frame."""

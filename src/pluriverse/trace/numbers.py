@@ -29,7 +29,11 @@ class NumberRecords:
 
     def append(self, **values: Any) -> None:
         for name, column in self.fields.items():
-            column.append(values[name])
+            column.append(values.get(name))
+
+    @property
+    def any(self) -> bool:
+        return len(self) > 0
 
     def clear(self) -> None:
         for column in self.fields.values():
@@ -81,6 +85,15 @@ class Numbers:
 
     def lane_any(self, x: bool) -> bool:
         return x
+
+    def lane_pick(self, values: Sequence[Any]) -> Any:
+        return values[0]
+
+    def lane_rows(self, rows: Sequence[int]) -> int:
+        return rows[0]
+
+    def same(self, a: int, b: int) -> bool:
+        return a == b
 
     def variable(self, value: Any, *, scratch: bool = False) -> Cell:
         return Cell(value)

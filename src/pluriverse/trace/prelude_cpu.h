@@ -21,6 +21,7 @@ INLINE F SPLAT(T x) { return x - (F){}; }
 #define TABLE(type, name, size) static const type name[size]
 INLINE bool ANY(M m) { return __builtin_reduce_or(m) != 0; }
 INLINE M NOT(M m) { return ~m; }
+INLINE M MASK(bool condition) { return (M){} - (I1)condition; }
 INLINE F SELECT(M m, F a, F b) { return m ? a : b; }
 INLINE M SELECT(M m, M a, M b) { return m ? a : b; }
 INLINE F MIN(F a, F b) { return a < b ? a : b; }

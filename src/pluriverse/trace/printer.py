@@ -107,7 +107,7 @@ class Printer:
         inline = node.op not in IMPURE and not node.op.startswith("lane_") and weight < INLINE_LIMIT
         if inline and self.uses.get(node) == 1 and node.op != "/":
             self.text[node], self.weight[node] = f"({text})", weight
-        elif node.op in ("count", "index"):
+        elif node.op in ("count", "index", "lane_rows"):
             self.text[node], self.weight[node] = text, 0
         else:
             name = f"t{node.number}"
@@ -129,6 +129,15 @@ class Printer:
                 f"{CALLS[op]}({', '.join(self._value(a, a.kind if isinstance(a, Expr) else None) for a in args)})",
                 weight,
             )
+        if op == "same":
+            return f"MASK({self._operand(args[0])} == {self._operand(args[1])})", weight
+        if op == "any":
+            return f"MASK({args[0].name}_n > 0)", weight
+        if op == "lane_rows":
+            return f"LANE_ROWS({', '.join(self._operand(a) for a in args)})", weight
+        if op == "lane_pick":
+            values = [self._value(a, FLOAT) for a in args]
+            return f"LANES({', '.join(f'({v})[{k}]' if self.vector else v for k, v in enumerate(values))})", weight
         if op == "load":
             return args[0].name, weight
         if op == "element":

@@ -22,7 +22,7 @@ from typing import Any
 
 from .expression import BOOL, FLOAT, INT, Expr, LaneConstant
 
-IMPURE = {"load", "element", "read", "flag"}  # values that depend on when they are read
+IMPURE = {"load", "element", "read", "flag", "any"}  # values that depend on when they are read
 
 
 class Block:
@@ -87,9 +87,16 @@ class Records:
             raise AttributeError(name) from None
 
     def append(self, **values: Any) -> None:
-        if set(values) != set(self.fields):
-            raise TypeError(f"record {self.name} has fields {sorted(self.fields)}, got {sorted(values)}")
+        """Adds a record. Fields not given are unset until they are assigned."""
+        unknown = values.keys() - self.fields.keys()
+        if unknown:
+            raise TypeError(f"record {self.name} has fields {sorted(self.fields)}, got {sorted(unknown)} besides")
         self.program.state(("append", self, values))
+
+    @property
+    def any(self) -> Any:
+        """Whether there is a record."""
+        return self.program.impure("any", self, kind=BOOL)
 
     def clear(self) -> None:
         self.program.state(("clear", self))
@@ -192,6 +199,18 @@ class Program:
     def lane_any(self, x: Any) -> Any:
         """Whether x holds on any lane of this environment."""
         return x if self.lanes == 1 or not isinstance(x, Expr) else self.node("lane_any", x, kind=BOOL)
+
+    def lane_pick(self, values: Sequence[Any]) -> Any:
+        """The value of this lane, from one value for each lane."""
+        return values[0] if all(v is values[0] for v in values) else self.node("lane_pick", *values)
+
+    def lane_rows(self, rows: Sequence[Any]) -> Any:
+        """The row of a buffer that this lane reads, from one traced row for each lane."""
+        return rows[0] if all(r is rows[0] for r in rows) else self.node("lane_rows", *rows, kind=INT)
+
+    def same(self, a: Any, b: Any) -> Any:
+        """Whether two ints are equal."""
+        return self.node("same", a, b, kind=BOOL) if isinstance(a, Expr) or isinstance(b, Expr) else a == b
 
     # ---- storage -----------------------------------------------------------------------------------------------------
 
