@@ -181,3 +181,24 @@ def test_two_scenes_do_not_share_state(gs: ModuleType) -> None:
     assert two.rigid_solver.get_dofs_velocity().count_nonzero() == 0
     one.destroy()
     two.step()
+
+
+def test_a_scene_built_in_inference_mode_works_outside_and_the_other_way_round(gs: ModuleType) -> None:
+    def use(scene: Any) -> None:
+        solver = scene.rigid_solver
+        for _ in range(2 * PERIOD):
+            scene.step()
+        solver.set_dofs_velocity(1.0, [0, 2])
+        solver.control_dofs_force(1.0)
+        solver.set_dofs_kp(1.0)
+        scene.reset(envs_idx=torch.tensor([True, False]))
+        solver.get_links_pos()
+
+    with torch.inference_mode():
+        scene = gs.Scene(show_FPS=False)
+        scene.add_entity(gs.morphs.Sphere())
+        scene.build(n_envs=2)
+    use(scene)
+    with torch.inference_mode():
+        use(scene)
+    use(scene)

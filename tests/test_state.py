@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import mujoco
 import numpy as np
 import pytest
@@ -73,10 +71,3 @@ def test_a_setter_forgets_the_warm_start_of_its_environments(model: Model) -> No
     state.qacc.fill_(7.0)
     state.forget_past(EnvAxis(3, CPU).select([2]))
     assert state.qacc[0, :3].tolist() == [7, 7, 0]
-
-
-def test_state_made_in_inference_mode_is_usable_outside(model: Model, gs_cpu: ModuleType) -> None:
-    with torch.inference_mode():
-        state = State(model, 2, CPU, torch.float32)
-    state.qpos += 1
-    assert not state.qpos.is_inference()

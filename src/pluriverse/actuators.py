@@ -66,24 +66,22 @@ class ActuatorLaws:
         self.laws = np.array([law_of[actuator] for actuator in range(model.nu)], dtype=np.int64)
         self.dofs = np.array([laws[k].dof for k in self.laws], dtype=np.int64)
         self.further_dofs = tuple(law.dof for law in laws[model.nv :])
-        self._model = model
         self._n_dof_laws = model.nv
         gear = model.actuator_gear[:, 0]
         bias = _bias(model)
-        ctrl_range = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, (-np.inf, np.inf))
-        with torch.inference_mode(False):
+        ctrl = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, (-np.inf, np.inf))
+        force = _force_range(model)
 
-            def row(values: np.ndarray) -> torch.Tensor:
-                return column(values, like)[:, 0]
+        def row(values: np.ndarray) -> torch.Tensor:
+            return column(values, like)[:, 0]
 
-            self._ctrl_lower, self._ctrl_upper = row(ctrl_range[:, 0]), row(ctrl_range[:, 1])
-            self._slope, self._offset = row(gear * model.actuator_gainprm[:, 0]), row(gear * bias[:, 0])
-            force = _force_range(model)
-            # c1, c2, lo, hi
-            self._constants = [row(v) for v in (gear**2 * bias[:, 1], gear**2 * bias[:, 2], force[:, 0], force[:, 1])]
+        self._ctrl_lower, self._ctrl_upper = row(ctrl[:, 0]), row(ctrl[:, 1])
+        self._slope, self._offset = row(gear * model.actuator_gainprm[:, 0]), row(gear * bias[:, 0])
+        # c1, c2, lo, hi
+        self._constants = [row(v) for v in (gear**2 * bias[:, 1], gear**2 * bias[:, 2], force[:, 0], force[:, 1])]
         self._complete = np.zeros(model.nu, dtype=bool)  # the law's constants stand in every environment
 
-    def write(self, control: torch.Tensor, rows: Rows, envs: Envs, ctrl: torch.Tensor) -> bool:
+    def command(self, control: torch.Tensor, rows: Rows, envs: Envs, ctrl: torch.Tensor) -> bool:
         """Commands the actuators `rows`; ctrl broadcasts to (environments, count).
 
         Returns whether some of these laws were not yet in force in all environments.

@@ -12,7 +12,6 @@ from pluriverse.model import Model
 from pluriverse.typing import IndexLike
 
 JOINT_FREE, JOINT_BALL = 0, 1  # mjtJoint
-ROTATION_DOFS = {JOINT_FREE: 3, JOINT_BALL: 0}  # first of the three rotational dofs of a joint
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,7 @@ class Axes:
     geoms: RowAxis
     actuators: RowAxis
     envs: EnvAxis
-    q_of_dof: (
-        np.ndarray
-    )  # (nv,) the qpos row of a translational or 1-dof joint's dof; a rotational dof's is meaningless
+    q_of_dof: np.ndarray  # (nv,) row of qpos; without meaning for the rotations of free and ball joints
     is_scalar: np.ndarray  # (nv,) bool: the dof of a hinge or slide
     is_rotation: np.ndarray  # (nv,) bool: a rotational dof of a free or ball joint
 
@@ -48,7 +45,7 @@ class Axes:
             envs=EnvAxis(n_envs, device),
             q_of_dof=model.jnt_qposadr[model.dof_jntid] + within,
             is_scalar=kind > JOINT_BALL,
-            is_rotation=(kind == JOINT_BALL) | ((kind == JOINT_FREE) & (within >= ROTATION_DOFS[JOINT_FREE])),
+            is_rotation=(kind == JOINT_BALL) | ((kind == JOINT_FREE) & (within >= 3)),
         )
 
     def to_get(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:

@@ -108,20 +108,17 @@ def spread(
     looked at, because that would wait for the device: a NaN there shows in the environment's status at the next step.
     """
     tensor = _as_tensor(value, name, like, allow_inf)
-    core = len(trailing)
-    if core and tensor.ndim and tuple(tensor.shape[-core:]) != trailing:
-        raise _shape_error(name, tensor, envs, count, trailing)
-    leading = tuple(tensor.shape[: tensor.ndim - core])
-    if tensor.ndim < core or (core and not tensor.ndim):
-        raise _shape_error(name, tensor, envs, count, trailing)
-    if len(leading) == 0:
-        return tensor[None, None]
-    if len(leading) == 1 and leading[0] in (1, count):
-        return tensor[None]
-    if len(leading) == 1 and _fits_envs(leading[0], envs, packed=False):
-        return _by_env(tensor[:, None], envs)
-    if len(leading) == 2 and leading[1] in (1, count) and _fits_envs(leading[0], envs, packed=True):
-        return _by_env(tensor, envs)
+    n_leading = tensor.ndim - len(trailing)
+    if n_leading >= 0 and tuple(tensor.shape[n_leading:]) == trailing:
+        leading = tensor.shape[:n_leading]
+        if n_leading == 0:
+            return tensor[None, None]
+        if n_leading == 1 and leading[0] in (1, count):
+            return tensor[None]
+        if n_leading == 1 and _fits_envs(leading[0], envs, packed=False):
+            return _by_env(tensor[:, None], envs)
+        if n_leading == 2 and leading[1] in (1, count) and _fits_envs(leading[0], envs, packed=True):
+            return _by_env(tensor, envs)
     raise _shape_error(name, tensor, envs, count, trailing)
 
 
@@ -143,6 +140,8 @@ def _by_env(tensor: torch.Tensor, envs: Envs) -> torch.Tensor:
     position = envs.mask.cumsum(0) - 1
     if envs.faults is not None:
         envs.faults[FAULT_COUNT].logical_or_(position[-1] != rows - 1)
+    if not rows:
+        return tensor.new_zeros(1, *tensor.shape[1:])
     return tensor[position.clamp_(0, rows - 1)]
 
 

@@ -31,6 +31,7 @@ ACTUATOR, POSITION_VELOCITY = 3, 4
 
 _MIXED = -1  # environments differ in mode
 _NOBODY, _DOF_COMMANDS, _ACTUATORS = range(3)  # who commands a dof
+_HOLDERS = ("nobody", "control_dofs_*", "control_actuators")
 
 
 class Commands:
@@ -40,10 +41,9 @@ class Commands:
         self._model, self._state, self._axes, self._gains = model, state, axes, gains
         self._laws, self._further_laws = state.control[: model.nv], state.control[model.nv :]
         shape = (model.nv, state.n_padded)
-        with torch.inference_mode(False):
-            self._mode = torch.full(shape, FORCE, dtype=torch.int8, device=state.control.device)
-            self._target = state.control.new_zeros(shape)  # position or force
-            self._target_velocity = state.control.new_zeros(shape)
+        self._mode = torch.full(shape, FORCE, dtype=torch.int8, device=state.control.device)
+        self._target = state.control.new_zeros(shape)  # position or force
+        self._target_velocity = state.control.new_zeros(shape)
         self._actuators = ActuatorLaws(model, state.control)
         # What the host knows without asking the device.
         self._mode_of_all = np.full(model.nv, FORCE)
@@ -106,9 +106,9 @@ class Commands:
         """
         rows, envs = self._axes.actuators.select(actuators_idx).unique(), self._axes.envs.select(envs_idx)
         value = spread(ctrl, envs, rows.count, name="ctrl", like=self._laws)
-        dofs = self._axes.dofs.select(np.unique(self._actuators.dofs[rows.indices]))
+        dofs = rows.map(self._actuators.dofs, value.device)
         self._hold(dofs, _ACTUATORS)
-        if self._actuators.write(self._state.control, rows, envs, value):
+        if self._actuators.command(self._state.control, rows, envs, value):
             self._set_mode(dofs, envs, ACTUATOR)
 
     def get_dofs_control_force(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
@@ -185,21 +185,17 @@ class Commands:
     def _hold(self, rows: Rows, holder: int) -> None:
         """Notes who commands the dofs; the other kind of command on one of them is an error."""
         present = self._holder[rows.indices]
+        taken = (present != _NOBODY) & (present != holder)
         if holder == _NOBODY:
             for law, dof in enumerate(self._actuators.further_dofs):
                 if dof in rows.indices:
                     self._further_laws[law] = 0.0
             self._actuators.forget()
-        elif ((present != _NOBODY) & (present != holder)).any():
-            others = rows.indices[(present != _NOBODY) & (present != holder)]
-            by, other = (
-                ("control_actuators", "control_dofs_*")
-                if holder == _DOF_COMMANDS
-                else ("control_dofs_*", "control_actuators")
-            )
+        elif taken.any():
             raise GenesisException(
-                f"{other} cannot take {self._names(others)}: {by} commands it already, and the forces of both would "
-                "add. Release it with control_dofs_force(0.0, dofs_idx), or with scene.reset()."
+                f"{_HOLDERS[holder]} cannot take {self._names(rows.indices[taken])}: {_HOLDERS[present[taken][0]]} "
+                "commands it already, and the forces of both would add. Release it with "
+                "control_dofs_force(0.0, dofs_idx), or with scene.reset()."
             )
         self._holder[rows.indices] = holder
 

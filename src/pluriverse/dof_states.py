@@ -175,4 +175,4 @@ class DofStates:
 
 def _each(rows: Rows) -> Rows:
     """All rows of a tensor that already holds just the chosen ones."""
-    return Rows(np.arange(rows.count), slice(0, rows.count), rows.argument)
+    return Rows(np.arange(rows.count), slice(0, rows.count), rows.argument, True)

@@ -27,8 +27,7 @@ class Gains:
         self._eps = torch.finfo(state.control.dtype).eps
         self._limits = state.control[: model.nv, 3:]  # (nv, 2, N)
         self._limits.copy_(column(dof_limits(model), self._limits))
-        with torch.inference_mode(False):
-            self.values = state.control.new_zeros(model.nv, 4, state.n_padded)
+        self.values = state.control.new_zeros(model.nv, 4, state.n_padded)
         self.values.copy_(column(dof_gains(model), self.values))
         self.on_change: Callable[[Rows, Envs], None] = lambda rows, envs: None
 

@@ -32,6 +32,7 @@ class Rows:
     indices: np.ndarray  # (count,) int64, global
     where: slice | torch.Tensor  # the same as something that indexes a tensor's first dimension
     argument: str  # the argument they came from, for error messages
+    is_unique: bool  # no row is named twice
     _mapped: dict[int, tuple[np.ndarray, Rows]] = field(default_factory=dict, repr=False)
 
     @property
@@ -40,7 +41,7 @@ class Rows:
 
     def unique(self) -> Rows:
         """These rows, for a setter: naming one twice is an error, because which value wins would be chance."""
-        if isinstance(self.where, torch.Tensor) and len(np.unique(self.indices)) != self.count:
+        if not self.is_unique:
             values, times = np.unique(self.indices, return_counts=True)
             raise GenesisException(
                 f"{self.argument} names {values[times > 1].tolist()} more than once. A setter takes each index once."
@@ -80,11 +81,12 @@ class Envs:
 def rows_at(indices: np.ndarray, device: torch.device, argument: str) -> Rows:
     """Rows at host indices; ascending runs become slices, because those need no index tensor and read as views."""
     indices = np.ascontiguousarray(indices, dtype=np.int64)
-    if len(indices) and np.all(np.diff(indices) == 1):
-        return Rows(indices, slice(int(indices[0]), int(indices[-1]) + 1), argument)
     if not len(indices):
-        return Rows(indices, slice(0, 0), argument)
-    return Rows(indices, to_device(torch.from_numpy(indices), device), argument)
+        return Rows(indices, slice(0, 0), argument, True)
+    if np.all(np.diff(indices) == 1):
+        return Rows(indices, slice(int(indices[0]), int(indices[-1]) + 1), argument, True)
+    is_unique = len(np.unique(indices)) == len(indices)
+    return Rows(indices, to_device(torch.from_numpy(indices), device), argument, is_unique)
 
 
 def to_device(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -118,8 +120,8 @@ class RowAxis:
     def select(self, index: Any = None) -> Rows:
         """None, int, slice, range, list, tuple, numpy or torch integers or booleans; negatives count from the end.
 
-        An int keeps its axis. A CUDA tensor is copied to the host at its first use (which waits for the device) and
-        remembered as long as it lives unchanged.
+        An int keeps its axis. A CUDA tensor is copied to the host at its first use, which waits for the device, and
+        remembered as long as it lives and torch sees no change in it.
         """
         if index is None:
             return self._all
@@ -138,12 +140,12 @@ class RowAxis:
         return rows
 
     def _select_tensor(self, index: torch.Tensor) -> Rows:
-        if index.is_inference():  # such tensors keep no version, so a change could not be seen
-            return self._resolve(index.cpu().numpy())
+        if index.device.type == "cpu" or index.is_inference():  # numpy may change the one, the other has no version
+            return self._resolve(index)
         known = self._known_tensors.get(id(index))
         if known is not None and known[0]() is index and known[1] == index._version:
             return known[2]
-        rows = self._resolve(index.detach().cpu().numpy())
+        rows = self._resolve(index)
         if len(self._known_tensors) >= _CACHED_INDICES:
             self._known_tensors.clear()
         self._known_tensors[id(index)] = (weakref.ref(index), index._version, rows)
@@ -172,7 +174,7 @@ class EnvAxis:
     def select(self, index: Any = None) -> Envs:
         """None, int, slice, range, list, tuple, numpy or torch integers, or a boolean mask of shape (n_envs,).
 
-        A tensor on the device is used there, without waiting for it.
+        A tensor on the device is used there, without waiting for it; as everywhere, it may name an environment once.
         """
         if index is None:
             return self._all

@@ -10,6 +10,7 @@ import torch
 
 from pluriverse import rotations
 from pluriverse.axes import JOINT_FREE, Axes
+from pluriverse.body_states import BODY_STATE_ROWS
 from pluriverse.broadcasting import column, read, spread, write
 from pluriverse.constants import link_ref_frame
 from pluriverse.errors import GenesisException
@@ -21,6 +22,7 @@ from pluriverse.typing import ArrayLike, IndexLike
 if TYPE_CHECKING:
     from pluriverse.step_kernel import KinematicsKernel
 
+# Rows of a body's state; axes of the world.
 _POSITION, _QUATERNION, _ANGULAR, _LINEAR = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
 
 
@@ -51,10 +53,9 @@ class LinkStates:
             )
             for joint in free
         }
-        with torch.inference_mode(False):
-            self._poses = state.qpos.new_zeros(model.nbody, 13, state.n_padded)
-            self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
-            self._body_of_geom = torch.tensor(model.geom_bodyid, dtype=torch.int64, device=state.qpos.device)
+        self._poses = state.qpos.new_zeros(model.nbody, BODY_STATE_ROWS, state.n_padded)
+        self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
+        self._body_of_geom = torch.tensor(model.geom_bodyid, dtype=torch.int64, device=state.qpos.device)
         self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
 
     def get_links_pos(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:

@@ -46,6 +46,7 @@ class RigidSolver:
     Setters end the frozen state of the environments they touch, and the next step starts from the new state only.
     """
 
+    @torch.inference_mode(False)  # tensors made in inference mode could not be written outside it
     def __init__(
         self, model: Model, settings: StepSettings, n_envs: int, *, substeps: int = 1, strict: bool = False
     ) -> None:
@@ -78,8 +79,7 @@ class RigidSolver:
         self._next_look = PERIOD
         self._first_row = rows_at(np.arange(1), device, "row")
         self._gravity_rows = rows_at(np.arange(3), device, "row")
-        with torch.inference_mode(False):
-            self._clock_start = torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device)
+        self._clock_start = torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device)
 
     # running ----------------------------------------------------------------------------------------------------------
 

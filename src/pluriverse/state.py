@@ -8,9 +8,10 @@ from pluriverse.broadcasting import column, copy_envs, fill_envs
 from pluriverse.control_laws import control_laws
 from pluriverse.indexing import Envs
 from pluriverse.model import Model
+from pluriverse.step import NON_FINITE, UNCONVERGED
 
-STATUS_NON_FINITE = 1  # the environment met a NaN or an infinity; it is frozen until it is reset
-STATUS_SOLVER_LIMIT = 2  # the constraint solver has stopped at its iteration limit
+STATUS_NON_FINITE = NON_FINITE  # the environment met a NaN or an infinity; it is frozen until it is reset
+STATUS_SOLVER_LIMIT = UNCONVERGED  # the constraint solver has stopped at its iteration limit
 
 _CPU_LANES = 16  # environments in one vector of a CPU kernel
 
@@ -33,15 +34,13 @@ class State:
     def __init__(self, model: Model, n_envs: int, device: torch.device, dtype: torch.dtype) -> None:
         self.n_envs = max(n_envs, 1)
         self.n_padded = self.n_envs if device.type == "cuda" else -(-self.n_envs // _CPU_LANES) * _CPU_LANES
-        # Tensors that are made under torch.inference_mode() could not be written outside it.
-        with torch.inference_mode(False):
-            # One buffer behind three names, so that a reset is one copy.
-            self.motion = torch.zeros(model.nq + 2 * model.nv, self.n_padded, dtype=dtype, device=device)
-            self.qpos, self.qvel, self.qacc = self.motion.split((model.nq, model.nv, model.nv))
-            self.friction = self.motion.new_zeros(model.ngeom, self.n_padded)
-            self.gravity = self.motion.new_zeros(3, self.n_padded)
-            self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
-            self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
+        # One buffer behind three names, so that a reset is one copy.
+        self.motion = torch.zeros(model.nq + 2 * model.nv, self.n_padded, dtype=dtype, device=device)
+        self.qpos, self.qvel, self.qacc = self.motion.split((model.nq, model.nv, model.nv))
+        self.friction = self.motion.new_zeros(model.ngeom, self.n_padded)
+        self.gravity = self.motion.new_zeros(3, self.n_padded)
+        self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
+        self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
         self.qpos.copy_(column(model.qpos0, self.qpos))
         self.friction.copy_(column(model.geom_friction[:, 0], self.friction))
 

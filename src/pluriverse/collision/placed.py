@@ -50,14 +50,13 @@ class Hull:
             np.asarray(model.mesh_polynormal[of_mesh], dtype=np.float64),
         )
 
-    def corners(self) -> list[Corner]:
-        """All corners, face by face."""
-        corners = []
+    def fans(self) -> list[list[Corner]]:
+        """The corners at each vertex, in the order of the faces."""
+        fans: list[list[Corner]] = [[] for _ in self.vertices]
         for face, normal in zip(self.faces, self.normals, strict=True):
             for k, vertex in enumerate(face):
-                rest = face[k + 1 :] + face[:k]
-                corners.append(Corner(vertex, normal, self._spread(vertex, rest)))
-        return corners
+                fans[vertex].append(Corner(vertex, normal, self._spread(vertex, face[k + 1 :] + face[:k])))
+        return fans
 
     def _spread(self, vertex: int, rest: tuple[int, ...]) -> tuple[int, ...]:
         """Three of the other vertices of a face that span much area with this one.

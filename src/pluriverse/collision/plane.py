@@ -8,7 +8,9 @@ from math import inf
 from math import sqrt as root
 from typing import Any
 
-from pluriverse.collision.placed import Emit, Placed
+import numpy as np
+
+from pluriverse.collision.placed import Corner, Emit, Placed
 from pluriverse.dynamics.spatial import Vector, add, column, dot, matvec, scale, sub
 from pluriverse.trace.functions import absolute, maximum, reciprocal, rsqrt, select, sqrt
 
@@ -93,57 +95,67 @@ def plane_box(run: Any, plane: Placed, box: Placed, margin: float, emit: Emit) -
 def plane_mesh(run: Any, plane: Placed, mesh: Placed, margin: float, emit: Emit) -> None:
     """At most 4 contacts: the lowest vertex, and others of that face of it which looks down most steeply (MuJoCo 4).
 
-    Indices that differ between environments are kept as floats, because a loop runs for many environments at once.
+    Which vertex is the lowest differs between environments: its number is kept as a float, and looked up by `gather`.
     """
     assert mesh.hull is not None
-    vertices, corners = mesh.hull.vertices, mesh.hull.corners()
-    # One vertex more, at the centre, stands in where a face has none left: only what is below the centre touches.
-    x, y, z = (run.table([*values, 0.0]) for values in vertices.T.tolist())
-    others = [[*c.others, *[len(vertices)] * 3][:3] for c in corners]
     height, up = height_above(plane, mesh), _normal_in_frame(plane, mesh)
+    low, high = mesh.hull.vertices.min(axis=0), mesh.hull.vertices.max(axis=0)
+    sag = dot([absolute(u) for u in up], (0.5 * (high - low)).tolist()) - dot(up, (0.5 * (low + high)).tolist())
+    for _ in run.when(height - sag < margin):  # the lowest corner of the box around the mesh
+        _plane_vertices(run, plane, mesh, height, up, margin, emit)
 
-    lowest = _Variables(run, [float(margin), -1.0, 0.0, 0.0, 0.0])  # distance, number, place in the geom frame
-    numbers = run.table([float(i) for i in range(len(vertices))])
+
+def _plane_vertices(run: Any, plane: Placed, mesh: Placed, height: Any, up: Vector, margin: float, emit: Emit) -> None:
+    assert mesh.hull is not None
+    vertices, fans = mesh.hull.vertices, mesh.hull.fans()
+    # One vertex more, at the centre, stands in where a face has none left: only what is below the centre touches.
+    axes = [run.table([*values, 0.0]) for values in vertices.T.tolist()]
+    counter = run.table([float(i) for i in range(len(vertices))])
+
+    lowest, number = run.variable(float(margin)), run.variable(0.0)
     for i in run.range(len(vertices)):
-        vertex = [x[i], y[i], z[i]]
-        distance = height + dot(up, vertex)
-        for _ in run.when(distance < lowest.values[0]):
-            lowest.set([distance, numbers[i], *vertex])
-    distance, number, *place = lowest.values
-    _touch(run, plane, distance, partial(_at, mesh, place), margin, emit)
-    if not corners:
-        return
+        distance = height + dot(up, [axis[i] for axis in axes])
+        closer = distance < lowest.value
+        lowest.value, number.value = select(closer, distance, lowest.value), select(closer, counter[i], number.value)
 
-    for _ in run.when(distance < margin):
-        face = _Variables(run, [inf, *[0.0] * 9])  # upward part of the normal, places of the other vertices
-        starts = run.table([float(c.vertex) for c in corners])
-        normals = [run.table([float(c.normal[k]) for c in corners]) for k in range(3)]
-        ends = [run.table([three[k] for three in others]) for k in range(3)]
-        for c in run.range(len(corners)):
-            for _ in run.when(absolute(starts[c] - number) < 0.5):
-                upward = dot(up, [n[c] for n in normals])
-                for _ in run.when(upward < face.values[0]):
-                    face.set([upward, *(axis[end[c]] for end in ends for axis in (x, y, z))])
-        _, *places = face.values
-        for k in (0, 3, 6):
-            rise = dot(up, places[k : k + 3])
-            reach = select(rise < 0.0, height + rise, margin)
-            _touch(run, plane, reach, partial(_at, mesh, places[k : k + 3]), margin, emit)
+    def place(vertex: Any) -> Vector:
+        return [run.gather(axis, vertex) for axis in axes]
+
+    for _ in run.when(lowest.value < margin):
+        here = number.value
+        _touch(run, plane, lowest.value, lambda at=here: _at(mesh, place(at)), margin, emit)
+        if any(fans):
+            _touch_steepest_face(run, plane, mesh, height, up, here, place, margin, emit)
 
 
-class _Variables:
-    """Several scalars that change together."""
+def _touch_steepest_face(
+    run: Any, plane: Placed, mesh: Placed, height: Any, up: Vector, lowest: Any, place: Any, margin: float, emit: Emit
+) -> None:
+    """Contacts of further vertices of the face, among those around the lowest vertex, that looks down most steeply."""
+    assert mesh.hull is not None
+    vertices, fans = mesh.hull.vertices, mesh.hull.fans()
+    width = max(len(fan) for fan in fans)  # a fan with fewer faces is filled up with ones that are never chosen
+    blank = Corner(0, np.zeros(3), ())
+    corners = [c for fan in fans for c in [*fan, *[blank] * (width - len(fan))]]
+    normals = [run.table([float(c.normal[k]) for c in corners]) for k in range(3)]
+    missing = run.table([0.0 if c.others else inf for c in corners])
+    others = [[*c.others, *[len(vertices)] * 3][:3] for c in corners]
+    ends = [run.table([float(three[k]) for three in others]) for k in range(3)]
+    counter = run.table([float(f) for f in range(width)])
 
-    def __init__(self, run: Any, values: list[float]) -> None:
-        self._variables = [run.variable(value) for value in values]
-
-    @property
-    def values(self) -> list[Any]:
-        return [variable.value for variable in self._variables]
-
-    def set(self, values: list[Any]) -> None:
-        for variable, value in zip(self._variables, values, strict=True):
-            variable.value = value
+    steepest, face = run.variable(inf), run.variable(0.0)
+    for f in run.range(width):
+        corner = lowest * float(width) + counter[f]
+        upward = dot(up, [run.gather(n, corner) for n in normals]) + run.gather(missing, corner)
+        steeper = upward < steepest.value
+        steepest.value = select(steeper, upward, steepest.value)
+        face.value = select(steeper, corner, face.value)
+    chosen = face.value
+    for end in ends:
+        other = place(run.gather(end, chosen))
+        rise = dot(up, other)
+        reach = select(rise < 0.0, height + rise, margin)
+        _touch(run, plane, reach, partial(_at, mesh, other), margin, emit)
 
 
 def height_above(plane: Placed, geom: Placed) -> Any:

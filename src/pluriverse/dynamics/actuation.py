@@ -55,7 +55,7 @@ def _dof_force(
         return control.read(rows if len(set(rows)) > 1 else rows[0])
 
     if joint.type in (FREE, BALL):
-        return value(laws[0], 0), 0.0
+        return clamp(value(laws[0], 0), value(laws[0], 3), value(laws[0], 4)), 0.0
     position, velocity = qpos[joint.qpos[0]], qvel[joint.dofs[0]]
     force: Any = 0.0
     damping: Any = 0.0

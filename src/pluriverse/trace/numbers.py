@@ -116,6 +116,9 @@ class Numbers:
     def table(self, values: Sequence[float]) -> Sequence[float]:
         return values
 
+    def gather(self, table: Sequence[float], number: float) -> float:
+        return table[int(number)]
+
     def when(self, condition: bool) -> Iterator[None]:
         if condition:
             yield None

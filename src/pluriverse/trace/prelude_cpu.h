@@ -27,6 +27,7 @@ INLINE M SELECT(M m, M a, M b) { return m ? a : b; }
 INLINE F MIN(F a, F b) { return a < b ? a : b; }
 INLINE F MAX(F a, F b) { return a > b ? a : b; }
 INLINE F ABS(F x) { return x < (T)0 ? -x : x; }
+INLINE F GATHER(const T* table, F number) { F r; for (int k = 0; k < WIDTH; ++k) r[k] = table[(int)number[k]]; return r; }
 INLINE F SQRT(F x) { return __builtin_elementwise_sqrt(x); }
 INLINE F RSQRT(F x) { return (T)1 / SQRT(x); }
 INLINE F RCP(F x) { return (T)1 / x; }

@@ -10,6 +10,7 @@ typedef bool M;
 #define TABLE(type, name, size) static __device__ const type name[size]
 #define ANY(m) (m)
 #define NOT(m) (!(m))
+#define GATHER(table, number) table[(int)(number)]
 #define MASK(condition) (condition)
 #define READ(buffer, row) buffer[(size_t)(row) * stride + env]
 #define WRITE_LANES(buffer, row, value) buffer[(size_t)(row) * stride + env] = (value)

@@ -129,6 +129,8 @@ class Printer:
                 f"{CALLS[op]}({', '.join(self._value(a, a.kind if isinstance(a, Expr) else None) for a in args)})",
                 weight,
             )
+        if op == "gather":
+            return f"GATHER({args[0].name}, {self._operand(args[1])})", weight
         if op == "same":
             return f"MASK({self._operand(args[0])} == {self._operand(args[1])})", weight
         if op == "any":

@@ -251,6 +251,10 @@ class Program:
         self.tables.append(Table(self, self._name("table"), tuple(values), kind))
         return self.tables[-1]
 
+    def gather(self, table: Table, number: Any) -> Any:
+        """The entry of a table of floats at a place that differs between environments, kept as a float."""
+        return self.node("gather", table, number)
+
     # ---- control flow ------------------------------------------------------------------------------------------------
 
     def when(self, condition: Any) -> Iterator[None]:
@@ -295,10 +299,11 @@ class Program:
         if header.get("index") is not None:
             header["index"].block = block
         self.state(("block", block))
-        self.block = block
-        yield yielded
-        assert block.parent is not None
-        self.block = block.parent
+        parent, self.block = self.block, block
+        try:
+            yield yielded
+        finally:  # also where the caller leaves its `for` early
+            self.block = parent
 
     def _divergent(self) -> bool:
         block: Block | None = self.block

@@ -1,0 +1,116 @@
+"""The smooth stages as compiled float32 and float64 code against MuJoCo in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+from physics_models import load
+from physics_reference import DOUBLE, SINGLE, control_rows, error, mujoco_data, samples, settings_of
+
+from pluriverse.body_states import body_states
+from pluriverse.dynamics.bias import bias_forces
+from pluriverse.dynamics.inertia import mass_matrix
+from pluriverse.dynamics.integrate import integrate_positions
+from pluriverse.dynamics.tree import Tree
+from pluriverse.model import Model
+from pluriverse.runtime import runtime
+from pluriverse.step import StepSettings, smooth_forces
+from pluriverse.trace.kernel import Kernel
+from pluriverse.trace.program import Program
+from pluriverse.trace.source import Target, print_source
+
+N = 17
+STAGES = ("mass_matrix", "bias", "passive", "actuation", "positions", "bodies")
+
+
+def trace_stages(model: Model, settings: StepSettings, gravity: list[float], sizes: dict[str, int]) -> Program:
+    """A program that writes each stage to a buffer of its name."""
+    run = Program()
+    qpos, qvel, control = (run.buffer(name) for name in ("qpos", "qvel", "control"))
+    outputs = {name: run.buffer(name) for name in STAGES}
+    tree = Tree(model, run)
+    q, v = [qpos.read(k) for k in range(model.nq)], [qvel.read(d) for d in range(model.nv)]
+    smooth = smooth_forces(tree, q, v, control, gravity, settings)
+
+    def values() -> Iterator[tuple[str, int, Any]]:
+        M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
+        for i in range(model.nv):
+            for j in range(i + 1):
+                yield "mass_matrix", i * model.nv + j, M.get((i, j), 0.0)
+        bias = bias_forces(tree, smooth.poses, smooth.forces)
+        for name, by_row in (("bias", bias), ("passive", smooth.passive), ("actuation", smooth.actuation)):
+            yield from ((name, row, value) for row, value in by_row.items())
+        yield from (("positions", row, x) for row, x in integrate_positions(tree, q, v, settings.dt).items())
+        for body, numbers in enumerate(body_states(tree, q, v)):
+            yield from (("bodies", 13 * body + k, x) for k, x in enumerate(numbers))
+
+    for name, row, value in values():
+        outputs[name].write(row, value)
+        sizes[name] = max(sizes.get(name, 0), row + 1)
+    return run
+
+
+def mujoco_stages(mj_model: mujoco.MjModel, sample: Any) -> dict[str, np.ndarray]:
+    data, m = mujoco_data(mj_model, sample), mj_model
+    full, positions, bodies = np.zeros((m.nv, m.nv)), sample.qpos.copy(), np.zeros((m.nbody, 13))
+    mujoco.mj_fullM(m, data, full)
+    mujoco.mj_integratePos(m, positions, sample.qvel, m.opt.timestep)
+    bodies[:, :3], bodies[:, 3:7] = data.xpos, data.xquat
+    for body in range(m.nbody):
+        mujoco.mj_objectVelocity(m, data, mujoco.mjtObj.mjOBJ_XBODY, body, bodies[body, 7:], 0)
+    return {
+        "mass_matrix": np.tril(full).ravel(),
+        "bias": data.qfrc_bias - data.qfrc_gravcomp,
+        "passive": data.qfrc_passive - data.qfrc_gravcomp,
+        "actuation": data.qfrc_actuator,
+        "positions": positions,
+        "bodies": bodies.ravel(),
+    }
+
+
+def orientation_signs(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """The flat body states with quaternions q or -q as in the reference."""
+    x, reference = x.reshape(-1, 13).copy(), reference.reshape(-1, 13)
+    x[:, 3:7] *= np.sign((x[:, 3:7] * reference[:, 3:7]).sum(1, keepdims=True))
+    return x.ravel()
+
+
+@pytest.mark.usefixtures("gs_cpu")
+@pytest.mark.parametrize(
+    ("name", "dtype", "limit"),
+    [
+        ("joints", torch.float32, SINGLE),
+        ("springs", torch.float32, SINGLE),
+        ("actuators", torch.float32, SINGLE),
+        ("joints", torch.float64, DOUBLE),
+    ],
+)
+def test_stages(name: str, dtype: torch.dtype, limit: float) -> None:
+    mj_model, sizes = load(name), dict[str, int]()
+    program = trace_stages(Model.from_mujoco(mj_model), settings_of(mj_model), mj_model.opt.gravity.tolist(), sizes)
+    target = Target(cuda=False, double=dtype == torch.float64)
+    runtime.warp()
+    source = print_source(program, target, f"stages_{name}_{str(dtype)[6:]}")
+    kernel = Kernel(source, target, "cpu", runtime.cache_dir() / "kernels")
+
+    batch = [sample.rounded() for sample in samples(mj_model, N)]
+    inputs = {
+        "qpos": [s.qpos for s in batch],
+        "qvel": [s.qvel for s in batch],
+        "control": [control_rows(mj_model, s.ctrl).ravel() for s in batch],
+    }
+    arrays = {n: torch.zeros(len(x[0]), 32, dtype=dtype) for n, x in inputs.items()}
+    for n, columns in inputs.items():
+        arrays[n][:, :N] = torch.tensor(np.array(columns).T)
+    arrays |= {n: torch.zeros(sizes.get(n, 1), 32, dtype=dtype) for n in STAGES}
+    kernel.bind(arrays, N, 32).launch()
+    for k, sample in enumerate(batch):
+        for stage, expected in mujoco_stages(mj_model, sample).items():
+            found = arrays[stage][:, k].double().numpy()
+            found = orientation_signs(found, expected) if stage == "bodies" else found
+            assert error(found, expected) <= limit, stage
