@@ -122,7 +122,7 @@ class Contacts:
         c = pair.candidate
 
         def emit(distance: Any, position: Vector, normal: Vector, tangent: Vector | None) -> None:
-            direction = [0.0, 1.0, 0.0] if tangent is None and self.normal else tangent or [0.0, 0.0, 0.0]
+            direction = default_tangent(normal) if tangent is None else tangent
             values = {"pair": pair.number, "distance": distance, "weight": 1.0} | _spread("point", position)
             values |= _spread("tangent", direction[:2] if self.normal else direction)
             if self.normal is None:
@@ -230,12 +230,14 @@ def _parameters(p: ContactPair) -> tuple[Any, ...]:
     return p.condim, p.margin, p.solref, p.solimp, p.friction, len(p.friction_geoms)
 
 
-def unit_tangent(normal: Vector, tangent: Vector) -> Vector:
-    """The first tangent: along `tangent`, or where none is given along y (z where the normal is near y)."""
+def default_tangent(normal: Vector) -> Vector:
+    """Where a tangent lies of which the geoms say nothing: along y, or along z where the normal is near y."""
     near_y = absolute(normal[1]) >= 0.5
-    default = [0.0, select(near_y, 0.0, 1.0), select(near_y, 1.0, 0.0)]
-    given = dot(tangent, tangent) >= 0.25
-    tangent = [select(given, x, y) for x, y in zip(tangent, default, strict=True)]
+    return [0.0, select(near_y, 0.0, 1.0), select(near_y, 1.0, 0.0)]
+
+
+def unit_tangent(normal: Vector, tangent: Vector) -> Vector:
+    """The part of `tangent` across the normal, of unit length."""
     t = sub(tangent, scale(normal, dot(normal, tangent)))
     length2 = dot(t, t)
     across = length2 >= MIN_TANGENT  # else it lies along the normal (an upright capsule), and any direction will do
