@@ -7,13 +7,13 @@ from pathlib import Path
 
 import mujoco
 import pytest
-from robot_files import FILES as ROBOTS
-from robot_files import robot_file
 
 import pluriverse
 from pluriverse.collision_pairs import unsupported_pairs
 from pluriverse.importers.refusals import refuse_unsupported
 from pluriverse.model import Model
+from robot_files import FILES as ROBOTS
+from robot_files import robot_file
 
 ASSETS = Path(pluriverse.__file__).parent / "assets" / "xml"
 OWN = {path.stem: path for path in sorted(ASSETS.rglob("*.xml"))}
@@ -88,7 +88,8 @@ SMALL = {
     ),
     "springs": world(
         """<body pos="0 0 1"><joint type="free" stiffness="3" damping=".2"/><geom type="box" size=".1 .2 .3"/>
-             <body pos=".3 0 0"><joint type="ball" stiffness="2" damping=".1"/><geom size=".1" pos=".1 0 .1"/></body></body>
+             <body pos=".3 0 0"><joint type="ball" stiffness="2" damping=".1"/>
+               <geom size=".1" pos=".1 0 .1"/></body></body>
            <body pos="0 3 1"><joint axis="0 1 0" stiffness="5" springref="30"/><geom size=".1" pos=".2 0 0"/>
              <body pos=".4 0 0"><joint type="slide" axis="1 0 0" stiffness="50" springref=".1" damping="1"/>
                <geom size=".1"/></body></body>""",
@@ -143,7 +144,8 @@ SMALL = {
         f"""{FLOOR}
            <body pos="0 0 .12"><freejoint/><geom name="a" size=".1" condim="1" priority="1"/></body>
            <body pos="1 0 .12"><freejoint/><geom name="b" size=".1" margin=".05" gap=".03" friction=".1"/></body>
-           <body pos="2 0 .12"><freejoint/><geom name="c" size=".1" solref="-3000 -90" priority="2" friction=".3"/></body>
+           <body pos="2 0 .12"><freejoint/><geom name="c" size=".1" solref="-3000 -90" priority="2"
+             friction=".3"/></body>
            <body pos="3 0 .12"><freejoint/><geom name="d" type="capsule" size=".1 .2" euler="80 0 0"/></body>
            <body pos="3.1 0 .3"><freejoint/><geom name="e" type="capsule" size=".1 .2" euler="0 85 0" solmix="2"
              solref=".03 .8" friction=".6"/></body>""",
@@ -171,7 +173,8 @@ SMALL = {
         """<body pos="0 0 1"><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>
              <body pos=".5 0 0"><joint name="b" axis="1 1 0" actuatorfrcrange="-1 1.5"/><geom size=".1" pos=".2 0 0"/>
                <body pos=".3 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size=".1"/>
-                 <body pos=".2 0 0"><joint name="d" axis="0 1 0"/><geom size=".1" pos="0 0 .1"/></body></body></body></body>
+                 <body pos=".2 0 0"><joint name="d" axis="0 1 0"/><geom size=".1" pos="0 0 .1"/></body>
+           </body></body></body>
            <body pos="0 3 0"><joint name="e" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>""",
         before='<default><geom contype="0" conaffinity="0"/></default>',
         after="""<actuator><position joint="a" kp="30" kv="2" forcerange="-2 3" gear="1.5"/>

@@ -10,9 +10,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import physics_models
 import torch
 
+import physics_models
 from pluriverse.control_laws import control_laws
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tree import Tree
@@ -97,6 +97,7 @@ def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
         "friction_loss": bit.mjDSBL_FRICTIONLOSS, "springs": bit.mjDSBL_SPRING, "dampers": bit.mjDSBL_DAMPER,
         "gravity": bit.mjDSBL_GRAVITY, "eulerdamp": bit.mjDSBL_EULERDAMP, "refsafe": bit.mjDSBL_REFSAFE,
     }  # fmt: skip
+    enabled: dict[str, Any] = {name: not option.disableflags & int(flag) for name, flag in flags.items()}
     settings = StepSettings(
         dt=option.timestep,
         integrator=integrators[option.integrator],
@@ -105,7 +106,7 @@ def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
         tolerance=option.tolerance,
         ls_tolerance=option.ls_tolerance,
         impratio=option.impratio,
-        **{name: not option.disableflags & int(flag) for name, flag in flags.items()},
+        **enabled,
     )
     return replace(settings, **changes)
 

@@ -7,9 +7,9 @@ import copy
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Sample, mujoco_step, samples, settings_of
-
 from pluriverse.step import FAR, finite, solver_path
 
 EULER, IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)

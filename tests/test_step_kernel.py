@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+
 from physics_models import load
 from physics_reference import (
     DOUBLE,
@@ -29,7 +30,6 @@ from physics_reference import (
     state_of,
     with_signs_of,
 )
-
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
 from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State

@@ -27,6 +27,11 @@ def part(source: torch.Tensor, rows: Rows, envs: Envs) -> torch.Tensor:
 def put(target: torch.Tensor, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
     """The counterpart of `part`: sets that part of `target` to a number or to (count, ..., environments) values."""
     where = envs.where if envs.mask is None else slice(0, envs.total)
+    if isinstance(rows.where, slice) and isinstance(where, slice):
+        target[rows.where][..., where] = value
+        return
+    if not isinstance(value, torch.Tensor):
+        value = target.new_full((), value)  # a number beside an index tensor would be copied from the host, waiting
     if isinstance(rows.where, slice):
         target[rows.where][..., where] = value
     elif isinstance(where, slice):

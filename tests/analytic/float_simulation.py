@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import mujoco
 import numpy as np
-from physics_reference import FloatStep, Sample, by_index
 
+from physics_reference import FloatStep, Sample, by_index
 from pluriverse.step import step
 
 

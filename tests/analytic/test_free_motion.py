@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 from float_simulation import order_of, simulate
-from physics_models import load, world
 
+from physics_models import load, world
 from pluriverse.dynamics.tree import rotation
 
 EULER, IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from physics_models import load, world
 
+from physics_models import load, world
 from pluriverse.constraints.impedance import impedance, stiffness_and_damping, weight
 
 HINGE = world('<body><joint range="0 90" limited="true"/><geom size=".1" pos="1 0 0"/></body>')

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from physics_models import load
 from physics_reference import DOUBLE, FloatStep, mujoco_step, samples, settings_of
-
 from pluriverse.constraints import joint_space
 
 

@@ -7,15 +7,25 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import load, names
 from physics_reference import (
-    DOUBLE, FloatStep, Sample, cost_gradient, error, mujoco_data, mujoco_step, samples, settings_of,
+    DOUBLE,
+    FloatStep,
+    Sample,
+    cost_gradient,
+    error,
+    mujoco_data,
+    mujoco_step,
+    samples,
+    settings_of,
 )
+from pluriverse.step import StepSettings, step
 
 CONSTRAINED = ["frictionloss", "equality", "limits", "contact_parameters", "round", "shapes", "four_legs", "chain"]
 
 
-def exact(mj_model: mujoco.MjModel, **changes: object) -> object:
+def exact(mj_model: mujoco.MjModel, **changes: object) -> StepSettings:
     """Settings under which the solver stops at the exact minimum only."""
     return settings_of(mj_model, tolerance=0.0, iterations=100, **changes)
 
@@ -61,8 +71,6 @@ def test_start_does_not_matter(name: str) -> None:
 
 
 def solver_ran_out(mj_model: mujoco.MjModel, sample: Sample, iterations: int) -> bool:
-    from pluriverse.step import step
-
     floats = FloatStep(mj_model, sample, exact(mj_model))
     qacc = {d: floats.run.variable(a) for d, a in enumerate(floats.warmstart)}
     settings = replace(floats.settings, iterations=iterations)

@@ -7,9 +7,10 @@ from unittest import mock
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, error, mujoco_data, samples, settings_of, stages
-
+from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.newton import Problem
 
 # What must have been seen in a model, so that a test of its rows tests them.
@@ -36,19 +37,30 @@ def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
             rows.append([weight, (first + second) / 2, weight * (second - first) / 2])
         elif r.weight > 0:
             rows.append([r.weight, r.residual(qacc), 0.0])
-    contacts = problem.contacts if problem else None
-    for k in range(len(contacts.records) if contacts and contacts.capacity else 0):
+    if problem and problem.contacts.capacity:
+        rows += contact_rows(problem.contacts)
+    return np.array(rows).reshape(-1, 3)
+
+
+def contact_rows(contacts: Contacts) -> list[list[float]]:
+    rows: list[list[float]] = []
+    for k in range(len(contacts.records)):
         weight, residuals = contacts.records.weight[k], contacts.pyramid(k, contacts.vector("now", k))
         if contacts.records.friction[k] == 0.0:  # frictionless: four equal rows for one
             weight, residuals = 4 * weight, residuals[:1]
         rows += [[weight, x, 0.0] for x in residuals]
-    return np.array(rows).reshape(-1, 3)
+    return rows
 
 
 def solver_problem(floats: FloatStep, acceleration: np.ndarray) -> Problem | None:
     """What the step hands to its solver, at the start `acceleration`; None where nothing constrains the model."""
     problems: list[Problem] = []
-    with mock.patch("pluriverse.step.minimise", lambda problem, qacc, options: problems.append(problem) or False):
+
+    def keep(problem: Problem, qacc: object, options: object) -> bool:
+        problems.append(problem)
+        return False
+
+    with mock.patch("pluriverse.step.minimise", keep):
         floats.start_from(acceleration).result()
     return problems[0] if problems else None
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from physics_models import load
 from physics_reference import DOUBLE, FloatStep, by_index, error, full_matrix, samples, settings_of, stages
-
 from pluriverse.constraints.sweep import articulated_sweep, solve_symmetric
 from pluriverse.step import solver_path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from physics_models import load, names, world
 from physics_reference import DOUBLE, FloatStep, Sample, by_index, error, mujoco_data, stages
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, mujoco_data, samples, stages
-
 from pluriverse.dynamics.bias import bias_forces
 
 

@@ -9,9 +9,19 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from physics_models import load
-from physics_reference import DOUBLE, SINGLE, control_rows, error, mujoco_data, samples, settings_of
 
+from physics_models import load
+from physics_reference import (
+    DOUBLE,
+    SINGLE,
+    control_rows,
+    error,
+    mujoco_body_states,
+    mujoco_data,
+    samples,
+    settings_of,
+    with_signs_of,
+)
 from pluriverse.body_states import body_states
 from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.inertia import mass_matrix
@@ -57,27 +67,17 @@ def trace_stages(model: Model, settings: StepSettings, gravity: list[float], siz
 
 def mujoco_stages(mj_model: mujoco.MjModel, sample: Any) -> dict[str, np.ndarray]:
     data, m = mujoco_data(mj_model, sample), mj_model
-    full, positions, bodies = np.zeros((m.nv, m.nv)), sample.qpos.copy(), np.zeros((m.nbody, 13))
+    full, positions = np.zeros((m.nv, m.nv)), sample.qpos.copy()
     mujoco.mj_fullM(m, data, full)
     mujoco.mj_integratePos(m, positions, sample.qvel, m.opt.timestep)
-    bodies[:, :3], bodies[:, 3:7] = data.xpos, data.xquat
-    for body in range(m.nbody):
-        mujoco.mj_objectVelocity(m, data, mujoco.mjtObj.mjOBJ_XBODY, body, bodies[body, 7:], 0)
     return {
         "mass_matrix": np.tril(full).ravel(),
         "bias": data.qfrc_bias - data.qfrc_gravcomp,
         "passive": data.qfrc_passive - data.qfrc_gravcomp,
         "actuation": data.qfrc_actuator,
         "positions": positions,
-        "bodies": bodies.ravel(),
+        "bodies": mujoco_body_states(m, data),
     }
-
-
-def orientation_signs(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The flat body states with quaternions q or -q as in the reference."""
-    x, reference = x.reshape(-1, 13).copy(), reference.reshape(-1, 13)
-    x[:, 3:7] *= np.sign((x[:, 3:7] * reference[:, 3:7]).sum(1, keepdims=True))
-    return x.ravel()
 
 
 @pytest.mark.usefixtures("gs_cpu")
@@ -112,5 +112,6 @@ def test_stages(name: str, dtype: torch.dtype, limit: float) -> None:
     for k, sample in enumerate(batch):
         for stage, expected in mujoco_stages(mj_model, sample).items():
             found = arrays[stage][:, k].double().numpy()
-            found = orientation_signs(found, expected) if stage == "bodies" else found
+            if stage == "bodies":
+                found = with_signs_of(found.reshape(-1, 13), expected)
             assert error(found, expected) <= limit, stage

@@ -5,9 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import names
 from physics_reference import DOUBLE, error, full_matrix, stages
-
 from pluriverse.dynamics.inertia import kinetic_energy_twice
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import names
 from physics_reference import DOUBLE, by_index, error, stages
-
 from pluriverse.dynamics.integrate import integrate_positions, rotate_quaternion
 
 

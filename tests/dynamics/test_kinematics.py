@@ -5,9 +5,9 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+
 from physics_models import names
 from physics_reference import DOUBLE, error, stages
-
 from pluriverse.dynamics.kinematics import body_motions, forward_kinematics
 from pluriverse.dynamics.spatial import add, shift_motion
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, by_index, error, mujoco_data, samples, stages
-
 from pluriverse.dynamics.passive import rotation_between
 
 

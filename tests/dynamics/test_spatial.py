@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ def vector(rng: np.random.Generator, size: int) -> list[float]:
     return rng.normal(size=size).tolist()
 
 
-def close(a: object, b: object) -> bool:
+def close(a: Any, b: Any) -> bool:
     return bool(np.allclose(a, b, rtol=1e-10, atol=1e-10))
 
 

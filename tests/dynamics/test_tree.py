@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from physics_models import load, names, world
 from physics_reference import DOUBLE, error
-
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies, tidy
 from pluriverse.model import Model
 from pluriverse.trace.expression import LaneConstant

@@ -24,7 +24,9 @@ def run_program(gs_cpu: object, tmp_path: Path) -> Run:
     """Compiles a program and runs it: (program, {buffer or flag: (rows, n) array}, counts) -> the arrays after it."""
     runtime.warp()
 
-    def run(program: Program, arrays: dict[str, np.ndarray], *counts: int, double: bool = True) -> dict[str, np.ndarray]:
+    def run(
+        program: Program, arrays: dict[str, np.ndarray], *counts: int, double: bool = True
+    ) -> dict[str, np.ndarray]:
         target = Target(cuda=False, double=double)
         kernel = Kernel(print_source(program, target, f"test_{next(_numbers)}"), target, "cpu", tmp_path)
         n = next(iter(arrays.values())).shape[1]

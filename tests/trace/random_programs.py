@@ -37,7 +37,7 @@ conditions = comparisons | st.tuples(st.sampled_from(["&", "|"]), comparisons, c
     st.just("not"), comparisons
 )  # fmt: skip
 
-statements = st.deferred(
+statements: st.SearchStrategy = st.deferred(
     lambda: (
         st.tuples(st.just("set"), st.integers(0, VARIABLES - 1), numbers)
         | st.tuples(st.just("put"), st.integers(0, CELLS - 1), numbers)
@@ -48,7 +48,7 @@ statements = st.deferred(
         | st.tuples(st.just("choose"), conditions, st.integers(0, VARIABLES - 1), numbers)
     )
 )
-scripts = st.lists(statements, min_size=1, max_size=4)
+scripts: st.SearchStrategy = st.lists(statements, min_size=1, max_size=4)
 
 
 def most_appends(script: list) -> int:
@@ -78,7 +78,9 @@ class Machine:
         self.records = run.records("records", {"x": "float", "y": "float"}, most_appends(script))
         self.total = run.variable(0.0)
         self.carry_out(script)
-        self.values = [v.value for v in self.variables] + [self.cells[k] for k in range(CELLS)] + [self.sum_of_records()]
+        self.values = (
+            [v.value for v in self.variables] + [self.cells[k] for k in range(CELLS)] + [self.sum_of_records()]
+        )
 
     def carry_out(self, script: list) -> None:
         run = self.run

@@ -27,8 +27,15 @@ def y(run: Program) -> Any:
     return run.buffer("y").read(0)
 
 
-SAME = [lambda x: x + 0.0, lambda x: 0.0 + x, lambda x: x - 0.0, lambda x: x * 1.0, lambda x: 1.0 * x, lambda x: x / 1.0]
-SAME += [lambda x: -(-x), lambda x: x * -1.0 * -1.0, lambda x: power(x, 1.0)]
+SAME = [
+    lambda x: x + 0.0,
+    lambda x: 0.0 + x,
+    lambda x: x - 0.0,
+    lambda x: x * 1.0,
+    lambda x: 1.0 * x,
+    lambda x: x / 1.0,
+]
+SAME += [lambda x: 0.0 - (0.0 - x), lambda x: x * -1.0 * -1.0, lambda x: power(x, 1.0)]
 
 
 @pytest.mark.parametrize("identity", SAME)

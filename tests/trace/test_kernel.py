@@ -32,7 +32,8 @@ target = Target(cuda=False, double=True)
 sys.stdin.readline()  # all start at once
 log = io.StringIO()
 with contextlib.redirect_stdout(log):
-    kernel = Kernel(cached_source(runtime.cache_dir(), "kernel", "key", target, trace), target, "cpu", runtime.cache_dir())
+    source = cached_source(runtime.cache_dir(), "kernel", "key", target, trace)
+    kernel = Kernel(source, target, "cpu", runtime.cache_dir())
 x = torch.full((1, 16), 2.0, dtype=torch.float64)
 kernel.bind({"x": x}, 16, 16).launch()
 text = hashlib.sha256(kernel.source.preamble.encode()).hexdigest()

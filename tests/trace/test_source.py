@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from physics_models import load
 from physics_reference import settings_of
-
 from pluriverse.model import Model
 from pluriverse.step_kernel import trace_step
 from pluriverse.trace import source
