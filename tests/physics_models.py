@@ -47,7 +47,7 @@ JOINTS = """
 LEG = """
 <body name="thigh{k}" pos="{x} {y} 0"><joint axis="0 1 0" range="-40 50" limited="true" frictionloss=".1"/>
   <geom type="capsule" fromto="0 0 0 {dx} 0 -.2" size=".03" contype="0"/>
-  <body pos="{dx} 0 -.2"><joint axis="0 1 0" range="-90 10" limited="true" damping=".05" armature=".01"/>
+  <body pos="{dx} 0 -.2"><joint axis="0 1 0" damping=".05" armature=".01"/>
     <geom type="capsule" fromto="0 0 0 0 0 -.2" size=".02" contype="0"/>
     <geom name="foot{k}" size=".03" pos="0 0 -.22" contype="0" friction="{mu}"/></body></body>
 """

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 import kernel_doubles
 from pluriverse.indexing import FAULT_COUNT, FAULT_INDEX
@@ -22,6 +23,7 @@ class FailingStep(kernel_doubles.StepDouble):
     def launch(self, state: Any, n_steps: int) -> None:
         for env, bits in self.trouble.items():
             state.status[0, env] |= bits
+            state.status_alarm |= torch.tensor([bits & STATUS_NON_FINITE > 0, bits & STATUS_SOLVER_LIMIT > 0])
 
 
 @pytest.fixture

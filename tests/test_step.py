@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -119,3 +120,14 @@ def test_a_model_at_rest_stays_at_rest() -> None:
     result = FloatStep(mj_model, rest).result()
     assert np.array_equal(result.qpos, rest.qpos)
     assert not np.any(result.qvel)
+
+
+def test_quaternions_need_no_unit_length() -> None:
+    mj_model = load("joints")
+    for sample in samples(mj_model, 4):
+        qpos = sample.qpos.copy()
+        for joint in np.flatnonzero(mj_model.jnt_type <= 1):  # free and ball
+            first = mj_model.jnt_qposadr[joint] + (3 if mj_model.jnt_type[joint] == 0 else 0)
+            qpos[first : first + 4] *= 1.7
+        scaled = replace(sample, qpos=qpos)
+        assert FloatStep(mj_model, scaled).result().errors(mujoco_step(mj_model, scaled)).max() <= DOUBLE

@@ -29,6 +29,7 @@ class State:
     gravity: (3, N), [m/s^2], world frame.
     control: (n_laws, 5, N), the coefficients (c0, c1, c2, lo, hi) of `control_laws`.
     status: (1, N) int32, the STATUS bits.
+    status_alarm: (2,) int32 in host memory, 1 where that bit has risen in some environment: kernels write it.
     """
 
     def __init__(self, model: Model, n_envs: int, device: torch.device, dtype: torch.dtype) -> None:
@@ -41,6 +42,7 @@ class State:
         self.gravity = self.motion.new_zeros(3, self.n_padded)
         self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
         self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
+        self.status_alarm = torch.zeros(2, dtype=torch.int32, pin_memory=device.type == "cuda")
         self.qpos.copy_(column(model.qpos0, self.qpos))
         self.friction.copy_(column(model.geom_friction[:, 0], self.friction))
 

@@ -20,57 +20,50 @@ _MEANING = {
 
 
 class StatusMonitor:
-    """Looks at the status of all environments every `PERIOD` steps and warns once about each kind of trouble.
+    """Looks every `PERIOD` steps for status bits that have risen and warns once about each kind of trouble.
 
-    On CUDA the look is a copy into pinned memory that a later look reads. faults: see `EnvAxis.faults`.
+    Kernels write what there is to see into host memory, so that a look costs nothing. What calls with an index on the
+    GPU have found wrong (see `EnvAxis.faults`) is copied there, for a later look.
     """
 
     def __init__(self, state: State, faults: torch.Tensor, *, strict: bool) -> None:
         self._status = state.status[0, : state.n_envs]
+        self._alarm = state.status_alarm.numpy()
         self._faults = faults
         self._strict = strict
         self._reported = 0
         self._asynchronous = state.status.device.type == "cuda"
-        self._bits = torch.tensor(list(_MEANING), dtype=torch.int32, device=state.status.device)[:, None]
-        # Whether any environment has each status bit, then the two faults.
-        self._summary = torch.zeros(len(_MEANING) + 2, dtype=torch.int32, device=state.status.device)
-        self._host = torch.zeros(len(_MEANING) + 2, dtype=torch.int32, pin_memory=self._asynchronous)
+        self._fault_copy = torch.zeros(2, dtype=torch.int32, pin_memory=self._asynchronous)
         self._copied: torch.cuda.Event | None = None
 
     def look(self) -> None:
-        """Report what has become known; ask for the present status. Raises for faults, and for status if strict."""
+        """Report what has become known. Raises for faults, and for status if strict."""
+        for bit, risen in zip(_MEANING, self._alarm, strict=True):
+            if risen and not self._reported & bit:
+                self._report_status(bit)
+        self._look_at_faults()
+
+    def _look_at_faults(self) -> None:
+        if not self._asynchronous:
+            self._fault_copy.copy_(self._faults)
+        elif torch.cuda.is_current_stream_capturing():
+            return  # a graph must not hold the host's part
+        elif self._copied is not None and not self._copied.query():
+            return
+        bad_index, bad_count = self._fault_copy.tolist()
+        if bad_index or bad_count:
+            self._faults.zero_()
+            self._fault_copy.zero_()
+            raise GenesisException(self._fault_text(bad_index, bad_count))
         if self._asynchronous:
-            if torch.cuda.is_current_stream_capturing():
-                return  # a graph must not hold the host's part
-            if self._copied is not None and not self._copied.query():
-                return
-            if self._copied is not None:
-                self._report()
-            self._summarize()
+            self._fault_copy.copy_(self._faults, non_blocking=True)
             self._copied = torch.cuda.Event()
             self._copied.record()
-        else:
-            self._summarize()
-            self._report()
 
     def forget(self) -> None:
         """All environments were reset: trouble is news again."""
         self._reported = 0
-
-    def _summarize(self) -> None:
-        self._summary[:-2] = ((self._status & self._bits) != 0).any(1)
-        self._summary[-2:] = self._faults
-        self._host.copy_(self._summary, non_blocking=True)
-
-    def _report(self) -> None:
-        *present, bad_index, bad_count = self._host.tolist()
-        if bad_index or bad_count:
-            self._faults.zero_()
-            self._copied = None
-            raise GenesisException(self._fault_text(bad_index, bad_count))
-        for bit, is_present in zip(_MEANING, present, strict=True):
-            if is_present and not self._reported & bit:
-                self._report_status(bit)
+        self._alarm[:] = 0
 
     def _report_status(self, bit: int) -> None:
         envs = torch.nonzero(self._status & bit).flatten().tolist()  # waits, once for each kind of trouble

@@ -35,6 +35,7 @@ class Batch(Protocol):
     friction: torch.Tensor
     gravity: torch.Tensor
     status: torch.Tensor
+    status_alarm: torch.Tensor  # (2,) int32 in host memory: 1 where a bit of `status` has risen in some environment
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,8 @@ class StepKernel:
     def launch(self, state: Batch, n_steps: int) -> None:
         """Advances every environment by n_steps steps, in place; asynchronous on CUDA (torch's current stream)."""
         if self._launcher is None:
-            arrays = {
-                name: getattr(state, name)
-                for name in ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status")
-            }
+            names = ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status", "status_alarm")
+            arrays = {name: getattr(state, name) for name in names}
             self._launcher = _bound(self._kernel, state, arrays)
         self._launcher.launch(n_steps)
 
@@ -112,8 +111,8 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     for d, lanes_ in dofs.items():
         qvel.write(lanes_, v[d].value)
         qacc.write(lanes_, a[d].value)
-    status.raise_where(logical_not(alive.value), NON_FINITE)
-    status.raise_where(exhausted.value, UNCONVERGED)
+    status.raise_where(logical_not(alive.value), NON_FINITE, 0)
+    status.raise_where(exhausted.value, UNCONVERGED, 1)
     return run
 
 

@@ -128,9 +128,10 @@ def test_flags(run_program: Callable) -> None:
     status, x = program.flag_row("status"), program.buffer("x")
     value = x.read(0)
     x.write(0, select(status.test(2), -1.0, value))
-    status.raise_where(value < 0.0, 4)
+    status.raise_where(value < 0.0, 4, 0)
     arrays = {"x": np.array([[1.0, -1.0] * 10]), "status": np.array([[0, 0, 2, 2] * 5], dtype=np.int32)}
-    found = run_program(program, arrays)
+    found = run_program(program, arrays | {"status_alarm": np.zeros((1, 20), dtype=np.int32)})
+    assert found["status_alarm"][0, :2].tolist() == [1, 0]
     assert found["x"][0, :4].tolist() == [1, -1, -1, -1]
     assert found["status"][0, :4].tolist() == [0, 4, 2, 6]
 

@@ -121,9 +121,12 @@ def _plane_vertices(run: Any, plane: Placed, mesh: Placed, height: Any, up: Vect
     def place(vertex: Any) -> Vector:
         return [run.gather(axis, vertex) for axis in axes]
 
+    def at_vertex(vertex: Any) -> Vector:
+        return _at(mesh, place(vertex))
+
     for _ in run.when(lowest.value < margin):
         here = number.value
-        _touch(run, plane, lowest.value, lambda at=here: _at(mesh, place(at)), margin, emit)
+        _touch(run, plane, lowest.value, partial(at_vertex, here), margin, emit)
         if any(fans):
             _touch_steepest_face(run, plane, mesh, height, up, here, place, margin, emit)
 

@@ -107,8 +107,8 @@ class Tree:
         return self.constants([array[i] for i in ids])
 
     def constants(self, values: list[Any]) -> Any:
-        """Per-lane numbers (or per-lane arrays) as constants, without the dust of rounding beside 0, 1 and -1 and between
-        lanes that mirror each other."""
+        """Per-lane numbers (or per-lane arrays) as constants, without the dust of rounding beside 0, 1 and -1, and
+        between lanes that mirror each other."""
         stacked = np.asarray(values, dtype=float)
         if stacked.ndim == 1:
             return self._constant(stacked)

@@ -62,7 +62,7 @@ class NumberFlags:
     def test(self, bit: int) -> bool:
         return bool(self.word & bit)
 
-    def raise_where(self, condition: bool, bit: int) -> None:
+    def raise_where(self, condition: bool, bit: int, number: int) -> None:
         if condition:
             self.word |= bit
 

@@ -16,7 +16,8 @@ typedef bool M;
 #define WRITE_LANES(buffer, row, value) buffer[(size_t)(row) * stride + env] = (value)
 #define WRITE(buffer, row, value) do { if (lane == 0) WRITE_LANES(buffer, row, value); } while (0)
 #define TEST(word, bit) ((word[env] & (bit)) != 0)
-#define RAISE(word, condition, bit) do { if (lane == 0 && (condition)) word[env] |= (bit); } while (0)
+#define RAISE(word, condition, bit, alarm) do { \
+  if (lane == 0 && (condition) && !(word[env] & (bit))) { word[env] |= (bit); *(volatile int*)(alarm) = 1; } } while (0)
 
 INLINE T ABS(T x) { return fabs(x); }
 INLINE T MIN(T a, T b) { return a < b ? a : b; }

@@ -197,8 +197,8 @@ class Printer:
         write = "WRITE_LANES" if isinstance(row, tuple) and len(set(row)) > 1 else "WRITE"
         self._line(f"{write}({buffer.name}, {self._row(row)}, {self._value(value, FLOAT)});")
 
-    def _raise(self, flags: Any, condition: Any, bit: int) -> None:
-        self._line(f"RAISE({flags.name}, {self._value(condition, BOOL)}, {bit});")
+    def _raise(self, flags: Any, condition: Any, bit: int, number: int) -> None:
+        self._line(f"RAISE({flags.name}, {self._value(condition, BOOL)}, {bit}, {flags.alarm} + {number});")
 
     def _block(self, block: Block) -> None:
         header = block.header

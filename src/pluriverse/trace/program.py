@@ -119,16 +119,17 @@ class Buffer:
 
 
 class Flags:
-    """A row of int32 status words in global memory, one per environment."""
+    """A row of int32 status words in global memory, one per environment. Where a bit is raised that was not up, word
+    `number` of the array `<name>_alarm` becomes 1, so that the host need not look at every environment."""
 
     def __init__(self, program: Program, name: str) -> None:
-        self.program, self.name = program, name
+        self.program, self.name, self.alarm = program, name, f"{name}_alarm"
 
     def test(self, bit: int) -> Any:
         return self.program.impure("flag", self, bit, kind=BOOL)
 
-    def raise_where(self, condition: Any, bit: int) -> None:
-        self.program.state(("raise", self, condition, bit))
+    def raise_where(self, condition: Any, bit: int, number: int) -> None:
+        self.program.state(("raise", self, condition, bit, number))
 
 
 class Table:
