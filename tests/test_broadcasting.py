@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluriverse.broadcasting import read, spread, write
+from pluriverse.broadcasting import Field, spread
 from pluriverse.errors import GenesisException
 from pluriverse.indexing import FAULT_COUNT, EnvAxis, Envs, RowAxis
 
@@ -65,9 +65,9 @@ def test_values_spread_like_numpy_says(case: Any) -> None:
     expected = target.clone().numpy()
     expected[np.ix_(rows, envs)] = meant.T
     chosen_rows, chosen_envs = row_axis().select(row_index), axis.select(env_index)
-    write(target, chosen_rows, chosen_envs, spread(value, chosen_envs, len(rows), name="value", like=target))
+    Field(target).write(chosen_rows, chosen_envs, spread(value, chosen_envs, len(rows), name="value", like=target))
     np.testing.assert_array_equal(target.numpy(), expected)
-    back = read(target, chosen_rows, chosen_envs)
+    back = Field(target).read(chosen_rows, chosen_envs)
     np.testing.assert_array_equal(back.numpy(), meant if n_envs else meant[0])
 
 
@@ -81,9 +81,9 @@ def test_trailing_axes_stay_together(data: st.DataObject) -> None:
     shapes = [(3,), (rows.count, 3), (1, rows.count, 3)] + ([(envs.count, rows.count, 3)] if n_envs else [])
     shape = data.draw(st.sampled_from(shapes))
     value = torch.randn(shape)
-    write(target, rows, envs, spread(value, envs, rows.count, (3,), name="pos", like=target))
+    Field(target).write(rows, envs, spread(value, envs, rows.count, (3,), name="pos", like=target))
     meant = value.expand(envs.count, rows.count, 3)
-    torch.testing.assert_close(read(target, rows, envs), meant if n_envs else meant[0])
+    torch.testing.assert_close(Field(target).read(rows, envs), meant if n_envs else meant[0])
 
 
 @pytest.mark.parametrize("resolve", ["host", "device"])
@@ -100,7 +100,7 @@ def test_boolean_mask_takes_broadcast_full_and_packed_rows(resolve: str, rows: l
     ):
         target = storage(4)
         before = target.clone()
-        write(target, row_axis().select(rows), envs, spread(value, envs, len(rows), name="value", like=target))
+        Field(target).write(row_axis().select(rows), envs, spread(value, envs, len(rows), name="value", like=target))
         expected = before.clone()
         expected[np.ix_(rows, [1, 3])] = meant.T
         torch.testing.assert_close(target, expected)
@@ -150,7 +150,7 @@ def test_what_is_read_shares_no_memory() -> None:
     source = storage(1)
     for rows in (None, [2], slice(1, 2), [3, 1]):
         for n_envs in (0, 1, 3):
-            got = read(source, row_axis().select(rows), EnvAxis(n_envs, CPU).select(None))
+            got = Field(source).read(row_axis().select(rows), EnvAxis(n_envs, CPU).select(None))
             before = got.clone()
             source += 1
             torch.testing.assert_close(got, before)
@@ -159,5 +159,32 @@ def test_what_is_read_shares_no_memory() -> None:
 def test_a_policys_output_with_gradient_may_be_written() -> None:
     target, envs = storage(2), EnvAxis(2, CPU).select(None)
     value = torch.zeros(2, N_ROWS, requires_grad=True)
-    write(target, row_axis().select(None), envs, spread(value, envs, N_ROWS, name="value", like=target))
+    Field(target).write(row_axis().select(None), envs, spread(value, envs, N_ROWS, name="value", like=target))
     assert not target.requires_grad
+
+
+def test_a_field_is_used_again_in_any_mode() -> None:
+    """What is remembered of one call serves the next, whatever mode of autograd each is in."""
+    field, envs = Field(storage(2)), EnvAxis(2, CPU).select(None)
+    modes = (torch.inference_mode(), torch.enable_grad(), torch.no_grad(), torch.inference_mode())
+    for k, mode in enumerate(modes):
+        for rows in (row_axis().select(None), row_axis().select([3, 1])):
+            with mode:
+                field.write(rows, envs, torch.full((2, rows.count), float(k)))
+                field.write_product(rows, envs, *(torch.full((2, rows.count), float(k + 1)) for _ in range(3)))
+                assert (field.read(rows, envs) == (k + 1) + (k + 1) ** 2).all()
+                field.write(rows, envs, -1.0)
+    assert (field.tensor[:, :2] == -1).all()
+    assert not field.tensor.is_inference()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (4, 1), (4, 3)])
+@pytest.mark.parametrize("rows", [[0, 1, 2], [3, 1, 0]])
+def test_a_product_is_written_where_it_was_asked(shape: tuple[int, ...], rows: list[int]) -> None:
+    field, base, factor = Field(storage(5)), torch.randn(4, 3), torch.randn(4, 3)
+    expected = field.tensor.clone()
+    chosen, envs = row_axis().select(rows), EnvAxis(5, CPU).select(slice(1, 5))
+    value = spread(torch.randn(shape), envs, 3, name="value", like=field.tensor)
+    field.write_product(chosen, envs, base, factor, value, -1.0)
+    expected[np.ix_(rows, range(1, 5))] = (base - factor * value).T
+    torch.testing.assert_close(field.tensor, expected)

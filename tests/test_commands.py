@@ -97,6 +97,78 @@ def test_modes_are_their_formulas(make: Any) -> None:
     np.testing.assert_allclose(force(), kp * (0.5 - q) - kv * v, rtol=1e-4, atol=1e-4)
 
 
+def test_velocity_commands_have_no_constant_bias(make: Any) -> None:
+    """As in Genesis: f = kv (target velocity - velocity), whatever the position law's bias is."""
+    solver = make().rigid_solver
+    _, qvel = set_motion(solver)
+    solver.set_dofs_force_range(-1000, 1000, SCALAR)
+    solver.set_dofs_act_bias(7.0, -3.0, -2.0, SCALAR)
+    expected = 2 * (1.5 - qvel[:, SCALAR])
+    solver.control_dofs_velocity(1.5, SCALAR)
+    np.testing.assert_allclose(solver.get_dofs_control_force(SCALAR).numpy(), expected, rtol=1e-4, atol=1e-4)
+    solver.set_dofs_act_bias(8.0, -3.0, -2.0, SCALAR)
+    np.testing.assert_allclose(solver.get_dofs_control_force(SCALAR).numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_any_sequence_of_commands_is_the_last_of_each_dof(make: Any) -> None:
+    """Against a law of numpy for every dof and environment, whatever was remembered of earlier calls."""
+    scene = make()
+    solver, rng = scene.rigid_solver, np.random.default_rng(3)
+    qpos, qvel = set_motion(solver)
+    solver.set_dofs_force_range(-1e6, 1e6, SCALAR)
+    solver.set_dofs_kp(0.0, SCALAR)
+    solver.set_dofs_kv(0.0, SCALAR)
+    q, v = position_of(qpos), qvel[:, SCALAR]
+    kp, kv, target, rate = np.zeros((4, 3, 3))
+    law = np.full((3, 3), "force", dtype=object)
+    laws = {
+        "position": lambda: kp * (target - q) - kv * v,
+        "velocity": lambda: kv * (rate - v),
+        "both": lambda: kp * (target - q) + kv * (rate - v),
+        "force": lambda: target,
+    }
+    for _ in range(150):
+        columns = [[0, 1, 2], [1], [1, 2], [2, 0]][rng.integers(4)]
+        envs = [None, None, [0, 1, 2], [1], [0, 2]][rng.integers(5)]
+        place = np.ix_(range(3) if envs is None else envs, columns)
+        value, other = rng.normal(size=(2, *target[place].shape)).astype(np.float32)
+        dofs = [SCALAR[i] for i in columns]
+        kind = rng.choice([*laws, "kp", "kv", "reset"])
+        if kind == "reset":
+            scene.reset(envs_idx=envs)
+            place = np.ix_(range(3) if envs is None else envs, range(3))
+            law[place], target[place] = "force", 0.0
+            solver.set_qpos(qpos)
+            solver.set_dofs_velocity(qvel)
+        elif kind in ("kp", "kv"):
+            (solver.set_dofs_kp if kind == "kp" else solver.set_dofs_kv)(torch.tensor(value), dofs, envs)
+            (kp if kind == "kp" else kv)[place] = value
+        else:
+            law[place] = kind
+            rate[place], target[place] = (value if kind == "velocity" else other), value
+            command = {"both": "position_velocity"}.get(kind, kind)
+            given = (torch.tensor(value), torch.tensor(other)) if kind == "both" else (torch.tensor(value),)
+            getattr(solver, f"control_dofs_{command}")(*given, dofs, envs)
+        expected = np.select([law == name for name in laws], [force() for force in laws.values()])
+        np.testing.assert_allclose(solver.get_dofs_control_force(SCALAR).numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_actuators_are_commanded_again_after_some_environments_were_reset(make: Any) -> None:
+    scene = make()
+    solver, ctrl = scene.rigid_solver, torch.tensor([[0.1, 0.2, 0.3, 0.4]]).expand(3, 4)
+    for _ in range(3):
+        set_motion(solver)
+        solver.control_actuators(ctrl)
+        expected = solver.get_dofs_control_force()
+        scene.reset(envs_idx=[0, 2])
+        assert (solver.get_dofs_control_force()[[0, 2]] == 0).all()
+        set_motion(solver)
+        solver.control_actuators(ctrl)
+        torch.testing.assert_close(solver.get_dofs_control_force(), expected)
+        solver.control_actuators(ctrl)
+        torch.testing.assert_close(solver.get_dofs_control_force(), expected)
+
+
 def test_gains_set_later_act_on_the_command_that_stands(make: Any) -> None:
     solver = make().rigid_solver
     qpos, _ = set_motion(solver)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL, KinematicsDouble
 from pluriverse import rotations
+from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
 
 N_ENVS = [0, 1, 2, 3, 4, 7]
 
@@ -83,6 +84,7 @@ def test_shapes_dtype_and_freshness_of_every_getter(make: Any, n_envs: int) -> N
     for name in ("get_dofs_limit", "get_dofs_force_range", "get_dofs_act_bias"):
         assert all(isinstance(t, torch.Tensor) for t in getattr(solver, name)())
     assert solver.get_error_envs_mask().shape == (max(n_envs, 1),)
+    assert solver.get_unconverged_envs_mask().shape == (max(n_envs, 1),)
     if n_envs:
         assert solver.get_qpos(3).shape == (n_envs, 1)
         assert solver.get_links_pos([0, -1], n_envs - 1).shape == (1, 2, 3)
@@ -212,6 +214,21 @@ def test_setters_forget_warm_start_and_unfreeze_their_environments(make: Any) ->
         solver.step()
         setter(0.0, 6, [1])
         assert solver.get_dofs_acc()[:, 0].tolist() == [3, 0, 3]
+
+
+def test_unconverged_environments_are_known_until_they_are_reset(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(self: Any, state: Any, n_steps: int) -> None:
+        state.status[0, 0] |= STATUS_SOLVER_LIMIT
+        state.status[0, 2] |= STATUS_SOLVER_LIMIT | STATUS_NON_FINITE
+
+    monkeypatch.setattr(kernel_doubles.StepDouble, "launch", launch)
+    solver = make().rigid_solver
+    assert not solver.get_unconverged_envs_mask().any()
+    solver.step()
+    assert solver.get_unconverged_envs_mask().tolist() == [True, False, True]
+    assert solver.get_error_envs_mask().tolist() == [False, False, True]
+    solver.reset(envs_idx=[2])
+    assert solver.get_unconverged_envs_mask().tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(

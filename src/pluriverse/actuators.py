@@ -9,12 +9,14 @@ A joint actuator with gear G, fixed gain g and bias (b0, b1, b2) has length G q 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 
-from pluriverse.broadcasting import column, write
+from pluriverse.broadcasting import Field, column
 from pluriverse.control_laws import control_laws
-from pluriverse.indexing import Envs, Rows
+from pluriverse.indexing import Envs, Memory, Rows, rows_at
 from pluriverse.model import Model
 
 _BIAS_AFFINE = 1  # mjtBias
@@ -57,52 +59,85 @@ def dof_limits(model: Model) -> np.ndarray:
     return limits
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """Some actuators: where their laws stand, and the constants of them, each (count,) or (count, 2)."""
+
+    laws: Rows
+    ctrl_range: tuple[torch.Tensor, torch.Tensor] | None  # None: not one of them has a range
+    offset: torch.Tensor  # c0 = offset + slope ctrl
+    slope: torch.Tensor
+    feedback: torch.Tensor  # c1, c2
+    further_laws: Rows  # those whose force range belongs to the actuator
+    further_limits: torch.Tensor  # their lo, hi
+
+
 class ActuatorLaws:
     """Turns MuJoCo's ctrl into rows of `state.control`."""
 
-    def __init__(self, model: Model, like: torch.Tensor) -> None:
+    def __init__(self, model: Model, control: torch.Tensor) -> None:
         laws = control_laws(model)
         law_of = {law.actuator: k for k, law in enumerate(laws)}
-        self.laws = np.array([law_of[actuator] for actuator in range(model.nu)], dtype=np.int64)
-        self.dofs = np.array([laws[k].dof for k in self.laws], dtype=np.int64)
+        self.dofs = np.array([laws[law_of[actuator]].dof for actuator in range(model.nu)], dtype=np.int64)
         self.further_dofs = tuple(law.dof for law in laws[model.nv :])
-        self._n_dof_laws = model.nv
-        gear = model.actuator_gear[:, 0]
-        bias = _bias(model)
-        ctrl = np.where(model.actuator_ctrllimited[:, None], model.actuator_ctrlrange, (-np.inf, np.inf))
-        force = _force_range(model)
-
-        def row(values: np.ndarray) -> torch.Tensor:
-            return column(values, like)[:, 0]
-
-        self._ctrl_lower, self._ctrl_upper = row(ctrl[:, 0]), row(ctrl[:, 1])
-        self._slope, self._offset = row(gear * model.actuator_gainprm[:, 0]), row(gear * bias[:, 0])
-        # c1, c2, lo, hi
-        self._constants = [row(v) for v in (gear**2 * bias[:, 1], gear**2 * bias[:, 2], force[:, 0], force[:, 1])]
+        self._laws = np.array([law_of[actuator] for actuator in range(model.nu)], dtype=np.int64)
+        self._model = model
+        self._c0, self._feedback, self._limits = Field(control[:, 0]), Field(control[:, 1:3]), Field(control[:, 3:])
+        self._known: Memory[_Chosen] = Memory()
         self._complete = np.zeros(model.nu, dtype=bool)  # the law's constants stand in every environment
 
-    def command(self, control: torch.Tensor, rows: Rows, envs: Envs, ctrl: torch.Tensor) -> bool:
-        """Commands the actuators `rows`; ctrl broadcasts to (environments, count).
+    def is_complete(self, rows: Rows) -> bool:
+        """Whether only the ctrl of the actuators `rows` is missing, in every environment."""
+        return bool(self._complete[rows.indices].all())
 
-        Returns whether some of these laws were not yet in force in all environments.
-        """
-        laws = rows.map(self.laws, control.device)
-        ctrl = ctrl.clamp(self._ctrl_lower[rows.where], self._ctrl_upper[rows.where])
-        write(control[:, 0], laws, envs, self._offset[rows.where] + self._slope[rows.where] * ctrl)
-        if self._complete[rows.indices].all():
-            return False
+    def write_constants(self, rows: Rows, envs: Envs) -> None:
+        """Writes all of the laws but what depends on the ctrl."""
+        chosen = self._chosen(rows)
+        self._feedback.write(chosen.laws, envs, chosen.feedback)
         # The first law of a dof keeps its force range, which users may have set.
-        further = np.flatnonzero(laws.indices >= self._n_dof_laws)
-        for i, constant in enumerate(self._constants):
-            chosen = rows if i < 2 else rows.pick(further, control.device)
-            write(control[:, 1 + i], chosen.map(self.laws, control.device), envs, constant[chosen.where][None])
+        self._limits.write(chosen.further_laws, envs, chosen.further_limits)
         if envs.is_all:
             self._complete[rows.indices] = True
-        return True
+
+    def write_ctrl(self, rows: Rows, envs: Envs, ctrl: torch.Tensor) -> None:
+        """Commands the actuators `rows`; ctrl broadcasts to (environments, count)."""
+        chosen = self._chosen(rows)
+        if chosen.ctrl_range is not None:
+            ctrl = ctrl.clamp(*chosen.ctrl_range)
+        self._c0.write_product(chosen.laws, envs, chosen.offset, chosen.slope, ctrl)
 
     def forget(self) -> None:
         """The laws of some environments have been cleared."""
         self._complete[:] = False
+
+    def _chosen(self, rows: Rows) -> _Chosen:
+        chosen = self._known.get(rows)
+        if chosen is None:
+            chosen = self._known[rows] = self._choose(rows)
+        return chosen
+
+    def _choose(self, rows: Rows) -> _Chosen:
+        model, like = self._model, self._c0.tensor
+        gear, bias = model.actuator_gear[:, 0], _bias(model)
+        further = rows.indices[self._laws[rows.indices] >= model.nv]
+
+        def constant(values: np.ndarray, actuators: np.ndarray = rows.indices) -> torch.Tensor:
+            return column(values[actuators], like)[..., 0]
+
+        def laws(actuators: np.ndarray) -> Rows:
+            return rows_at(self._laws[actuators], like.device, rows.argument)
+
+        limited = model.actuator_ctrllimited[:, None]
+        lower, upper = np.where(limited, model.actuator_ctrlrange, (-np.inf, np.inf)).T
+        return _Chosen(
+            laws=laws(rows.indices),
+            ctrl_range=(constant(lower), constant(upper)) if limited[rows.indices].any() else None,
+            offset=constant(gear * bias[:, 0]),
+            slope=constant(gear * model.actuator_gainprm[:, 0]),
+            feedback=constant(gear[:, None] ** 2 * bias[:, 1:]),
+            further_laws=laws(further),
+            further_limits=constant(_force_range(model), further),
+        )
 
 
 def law_force(law: torch.Tensor, position: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,7 @@ class Axes:
     envs: EnvAxis
     q_of_dof: np.ndarray  # (nv,) row of qpos; without meaning for the rotations of free and ball joints
     is_scalar: np.ndarray  # (nv,) bool: the dof of a hinge or slide
-    is_rotation: np.ndarray  # (nv,) bool: a rotational dof of a free or ball joint
+    is_coordinate: np.ndarray  # (nv,) bool: its position is a row of qpos; not so a rotation of a free or ball joint
 
     @classmethod
     def of(cls, model: Model, n_envs: int, device: torch.device) -> Axes:
@@ -45,7 +45,7 @@ class Axes:
             envs=EnvAxis(n_envs, device),
             q_of_dof=model.jnt_qposadr[model.dof_jntid] + within,
             is_scalar=kind > JOINT_BALL,
-            is_rotation=(kind == JOINT_BALL) | ((kind == JOINT_FREE) & (within >= 3)),
+            is_coordinate=(kind > JOINT_BALL) | ((kind == JOINT_FREE) & (within < 3)),
         )
 
     def to_get(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:

@@ -1,6 +1,6 @@
 """How values spread over chosen rows and environments, and how tensors are read and written there.
 
-A state tensor has shape (rows, ..., environments): the storage layout. Users' values are ([n_envs,] rows, ...).
+A state tensor has shape (rows, ..., environments). Values are ([n_envs,] rows, ...), as users give and get them.
 """
 
 from __future__ import annotations
@@ -12,56 +12,84 @@ import numpy as np
 import torch
 
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import FAULT_COUNT, Envs, Rows, to_device
+from pluriverse.indexing import FAULT_COUNT, Envs, Memory, Rows, to_device
 
 
-def part(source: torch.Tensor, rows: Rows, envs: Envs) -> torch.Tensor:
-    """The chosen part of `source` in storage layout (count, ..., environments); a view where slices allow it.
+class Field:
+    """A tensor (rows, ..., environments) that stays where it is, read and written in the layout of values.
 
-    A mask on the device chooses all environments here, because only the device knows how many it holds.
+    The views that calls use are remembered, since on a GPU making a view costs the host as much as launching a kernel.
     """
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self._by_env = tensor.movedim(-1, 0)
+        self._views: Memory[torch.Tensor] = Memory()
+
+    def part(self, rows: Rows, envs: Envs) -> torch.Tensor:
+        """(environments, count, ...) of the chosen part; a view where slices allow it.
+
+        A mask on the device chooses all environments here, because only the device knows how many it holds.
+        """
+        view = self._view(rows, envs)
+        return self._by_env[_place(rows, envs)] if view is None else view
+
+    def read(self, rows: Rows, envs: Envs) -> torch.Tensor:
+        """A fresh tensor ([n_envs,] count, ...) of the chosen part.
+
+        With a mask on the device the result's size depends on the mask, so this waits for the device.
+        """
+        chosen = self.part(rows, envs)
+        if envs.mask is not None:
+            chosen = chosen[envs.mask]
+        if not envs.batched:
+            chosen = chosen[0]
+        # Not contiguous(): of a single row or environment that would be a view, which the next step changes.
+        return chosen.clone(memory_format=torch.contiguous_format)
+
+    def write(self, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
+        """Sets the chosen part to a number or to what `spread` returned."""
+        view = self._view(rows, envs)
+        if view is not None:
+            if isinstance(value, torch.Tensor):
+                view.copy_(value)
+            else:
+                view.fill_(value)
+            return
+        if not isinstance(value, torch.Tensor):
+            # Beside a mask or an index tensor a number could be copied from host memory, and that waits for the device.
+            value = self.tensor.new_full((), value)
+        if envs.mask is not None:
+            mask = envs.mask.view(-1, *(1,) * (self.tensor.ndim - 1))
+            value = torch.where(mask, value, self.part(rows, envs))
+        self._by_env[_place(rows, envs)] = value
+
+    def write_product(
+        self, rows: Rows, envs: Envs, base: torch.Tensor, factor: torch.Tensor, value: torch.Tensor, sign: float = 1.0
+    ) -> None:
+        """Sets the chosen part to base + sign factor value, where possible in one kernel. base and factor broadcast."""
+        view = self._view(rows, envs)
+        if view is not None and value.shape == view.shape:
+            torch.addcmul(base, factor, value, value=sign, out=view)
+        else:
+            self.write(rows, envs, torch.addcmul(base, factor, value, value=sign))
+
+    def _view(self, rows: Rows, envs: Envs) -> torch.Tensor | None:
+        """The chosen part as a view, or None where an index tensor or a mask chooses."""
+        view = self._views.get((rows, envs))
+        if view is None and isinstance(rows.where, slice) and isinstance(envs.where, slice):
+            with torch.inference_mode(False):  # what is made here outlives the caller's mode
+                view = self._by_env[envs.where, rows.where]
+            self._views[rows, envs] = view
+        return view
+
+
+def _place(rows: Rows, envs: Envs) -> tuple[Any, Any]:
+    """What indexes the first two dimensions, environments and rows."""
     where = envs.where if envs.mask is None else slice(0, envs.total)
-    return source[rows.where][..., where]
-
-
-def put(target: torch.Tensor, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
-    """The counterpart of `part`: sets that part of `target` to a number or to (count, ..., environments) values."""
-    where = envs.where if envs.mask is None else slice(0, envs.total)
-    if isinstance(rows.where, slice) and isinstance(where, slice):
-        target[rows.where][..., where] = value
-        return
-    if not isinstance(value, torch.Tensor):
-        value = target.new_full((), value)  # a number beside an index tensor would be copied from the host, waiting
-    if isinstance(rows.where, slice):
-        target[rows.where][..., where] = value
-    elif isinstance(where, slice):
-        target[..., where][rows.where] = value
-    else:  # two index tensors: bring their axes together
-        if isinstance(value, torch.Tensor) and value.ndim > 1:
-            value = value.movedim(-1, 1)
-        target.movedim(-1, 1)[rows.where[:, None], where] = value
-
-
-def read(source: torch.Tensor, rows: Rows, envs: Envs) -> torch.Tensor:
-    """A fresh tensor ([n_envs,] count, ...) of the chosen part of `source`.
-
-    With a mask on the device the result's size depends on the mask, so this waits for the device.
-    """
-    chosen = part(source, rows, envs)
-    if envs.mask is not None:
-        chosen = chosen[..., envs.mask]
-    chosen = chosen.movedim(-1, 0) if envs.batched else chosen[..., 0]
-    # Not contiguous(): of a single row or environment that would be a view, which the next step changes.
-    return chosen.clone(memory_format=torch.contiguous_format)
-
-
-def write(target: torch.Tensor, rows: Rows, envs: Envs, value: torch.Tensor | float) -> None:
-    """Sets the chosen part of `target` to a number or to what `spread` returned."""
-    if isinstance(value, torch.Tensor):
-        value = value.movedim(0, -1)
-    if envs.mask is not None:
-        value = torch.where(envs.mask, value, part(target, rows, envs))
-    put(target, rows, envs, value)
+    if isinstance(where, torch.Tensor) and isinstance(rows.where, torch.Tensor):
+        where = where[:, None]
+    return where, rows.where
 
 
 def copy_envs(target: torch.Tensor, source: torch.Tensor, envs: Envs) -> None:
@@ -81,10 +109,10 @@ def fill_envs(target: torch.Tensor, envs: Envs, value: float) -> None:
         target.fill_(value)
     elif envs.mask is not None:
         target[..., : envs.total].masked_fill_(envs.mask, value)
-    elif isinstance(envs.where, slice):
-        target[..., envs.where].fill_(value)
+    elif isinstance(envs.where, torch.Tensor):
+        target.index_fill_(-1, envs.where, value)
     else:
-        target[..., envs.where] = value
+        target[..., envs.where].fill_(value)
 
 
 def column(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:
@@ -113,6 +141,8 @@ def spread(
     looked at, because that would wait for the device: a NaN there shows in the environment's status at the next step.
     """
     tensor = _as_tensor(value, name, like, allow_inf)
+    if tensor.shape == (envs.count, count, *trailing) and not envs.from_mask:  # the usual case, told fast
+        return tensor
     n_leading = tensor.ndim - len(trailing)
     if n_leading >= 0 and tuple(tensor.shape[n_leading:]) == trailing:
         leading = tensor.shape[:n_leading]
@@ -154,11 +184,15 @@ def _as_tensor(value: Any, name: str, like: torch.Tensor, allow_inf: bool) -> to
     if isinstance(value, torch.Tensor):
         if value.dtype == torch.bool or value.dtype.is_complex:
             raise _dtype_error(name, value.dtype)
-        value = value.detach()
-        if value.device.type == "cpu" and value.is_floating_point():
+        if value.requires_grad:
+            value = value.detach()
+        # The sum is finite only if all numbers are.
+        if value.is_cpu and value.is_floating_point() and not math.isfinite(value.sum().item()):
             bad = ~value.isfinite() if not allow_inf else value.isnan()
             if bad.any():
                 raise _number_error(name, value.numpy(), bad.numpy(), allow_inf)
+        if value.dtype == like.dtype and value.device == like.device:
+            return value
         return to_device(value, like.device, like.dtype)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not math.isfinite(value) and (math.isnan(value) or not allow_inf):

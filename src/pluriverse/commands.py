@@ -4,7 +4,7 @@ The force of a dof is clamp(c0 + c1 q + c2 v, lo, hi). Its gain g, bias (b0, b1,
 
     POSITION           g target + b0 + b1 q + b2 v
     POSITION_VELOCITY  g target + b0 + b1 q + b2 (v - target velocity)
-    VELOCITY           b0 + b2 (v - target velocity)
+    VELOCITY           b2 (v - target velocity)
     FORCE              target
 
 and ACTUATOR leaves the law to `control_actuators`. All of it is torch on the State's device and waits for nothing.
@@ -17,11 +17,11 @@ import torch
 
 from pluriverse.actuators import ActuatorLaws, law_force
 from pluriverse.axes import Axes
-from pluriverse.broadcasting import fill_envs, part, put, read, spread, write
+from pluriverse.broadcasting import Field, fill_envs, spread
 from pluriverse.constants import CTRL_MODE
 from pluriverse.errors import GenesisException
 from pluriverse.gains import Gains
-from pluriverse.indexing import Envs, Rows
+from pluriverse.indexing import Envs, Memory, Rows
 from pluriverse.model import Model
 from pluriverse.state import State
 from pluriverse.typing import ArrayLike, IndexLike
@@ -30,6 +30,11 @@ POSITION, VELOCITY, FORCE = int(CTRL_MODE.POSITION), int(CTRL_MODE.VELOCITY), in
 ACTUATOR, POSITION_VELOCITY = 3, 4
 
 _MIXED = -1  # environments differ in mode
+_METHODS = {
+    POSITION: "control_dofs_position",
+    VELOCITY: "control_dofs_velocity",
+    POSITION_VELOCITY: "control_dofs_position_velocity",
+}  # whose laws exist for hinges and slides only
 _NOBODY, _DOF_COMMANDS, _ACTUATORS = range(3)  # who commands a dof
 _HOLDERS = ("nobody", "control_dofs_*", "control_actuators")
 
@@ -40,23 +45,27 @@ class Commands:
     def __init__(self, model: Model, state: State, axes: Axes, gains: Gains) -> None:
         self._model, self._state, self._axes, self._gains = model, state, axes, gains
         self._laws, self._further_laws = state.control[: model.nv], state.control[model.nv :]
+        self._offset, self._feedback = Field(self._laws[:, 0]), Field(self._laws[:, 1:3])  # c0; c1 and c2
         shape = (model.nv, state.n_padded)
-        self._mode = torch.full(shape, FORCE, dtype=torch.int8, device=state.control.device)
-        self._target = state.control.new_zeros(shape)  # position or force
-        self._target_velocity = state.control.new_zeros(shape)
+        self._mode = Field(torch.full(shape, FORCE, dtype=torch.int8, device=state.control.device))
+        self._target = Field(state.control.new_zeros(shape))
+        self._target_velocity = Field(state.control.new_zeros(shape))
+        self._zero = state.control.new_zeros(())
         self._actuators = ActuatorLaws(model, state.control)
         # What the host knows without asking the device.
         self._mode_of_all = np.full(model.nv, FORCE)
         self._holder = np.full(model.nv, _NOBODY)
+        # Rows that are in a mode in every environment, and whose dofs are held accordingly: only targets are new then.
+        self._standing: Memory[bool] = Memory()
         gains.on_change = self._refresh
 
     def reset(self, envs: Envs) -> None:
         """Leaves the chosen environments limp: mode FORCE, force 0. Gains and force ranges stay."""
-        fill_envs(self._mode, envs, FORCE)
-        fill_envs(self._target, envs, 0.0)
+        fill_envs(self._mode.tensor, envs, FORCE)
         fill_envs(self._laws[:, :3], envs, 0.0)
         fill_envs(self._further_laws, envs, 0.0)
         self._actuators.forget()
+        self._standing.clear()
         if envs.is_all:
             self._mode_of_all[:] = FORCE
             self._holder[:] = _NOBODY
@@ -68,25 +77,32 @@ class Commands:
     ) -> None:
         """Drive dofs towards positions with their gains. position: ([n_envs,] n_dofs), [m] or [rad]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        self._require_scalar(rows, "control_dofs_position")
-        self._command(rows, envs, POSITION, target=self._spread(position, rows, envs, "position"))
+        target = self._spread(position, rows, envs, "position")
+        self._enter(rows, envs, POSITION)
+        self._target.write(rows, envs, target)
+        self._write_offset(POSITION, rows, envs, target, self._zero)
 
     def control_dofs_velocity(
         self, velocity: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:
         """Drive dofs towards velocities with their kv. velocity: ([n_envs,] n_dofs), [m/s] or [rad/s]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        self._require_scalar(rows, "control_dofs_velocity")
-        self._command(rows, envs, VELOCITY, velocity=self._spread(velocity, rows, envs, "velocity"))
+        target_velocity = self._spread(velocity, rows, envs, "velocity")
+        self._enter(rows, envs, VELOCITY)
+        self._target_velocity.write(rows, envs, target_velocity)
+        self._write_offset(VELOCITY, rows, envs, self._zero, target_velocity)
 
     def control_dofs_position_velocity(
         self, position: ArrayLike, velocity: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:
         """Drive dofs along a moving target. position, velocity: ([n_envs,] n_dofs), [m] or [rad], and per second."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        self._require_scalar(rows, "control_dofs_position_velocity")
         target = self._spread(position, rows, envs, "position")
-        self._command(rows, envs, POSITION_VELOCITY, target, self._spread(velocity, rows, envs, "velocity"))
+        target_velocity = self._spread(velocity, rows, envs, "velocity")
+        self._enter(rows, envs, POSITION_VELOCITY)
+        self._target.write(rows, envs, target)
+        self._target_velocity.write(rows, envs, target_velocity)
+        self._write_offset(POSITION_VELOCITY, rows, envs, target, target_velocity)
 
     def control_dofs_force(self, force: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Apply generalized forces, clamped to the force range. force: ([n_envs,] n_dofs), [N] or [N m].
@@ -97,7 +113,8 @@ class Commands:
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         releases = envs.is_all and isinstance(force, (int, float)) and force == 0
         value = self._spread(force, rows, envs, "force")
-        self._command(rows, envs, FORCE, target=value, holder=_NOBODY if releases else _DOF_COMMANDS)
+        self._enter(rows, envs, FORCE, _NOBODY if releases else _DOF_COMMANDS)
+        self._offset.write(rows, envs, value)
 
     def control_actuators(self, ctrl: ArrayLike, actuators_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """MuJoCo's ctrl for the actuators of the model files, clamped to their ctrlrange.
@@ -106,10 +123,15 @@ class Commands:
         """
         rows, envs = self._axes.actuators.select(actuators_idx).unique(), self._axes.envs.select(envs_idx)
         value = spread(ctrl, envs, rows.count, name="ctrl", like=self._laws)
-        dofs = rows.map(self._actuators.dofs, value.device)
-        self._hold(dofs, _ACTUATORS)
-        if self._actuators.command(self._state.control, rows, envs, value):
-            self._set_mode(dofs, envs, ACTUATOR)
+        if (rows, ACTUATOR) not in self._standing:
+            dofs = rows.map(self._actuators.dofs, value.device)
+            self._hold(dofs, _ACTUATORS)
+            if not self._actuators.is_complete(rows):
+                self._set_mode(dofs, envs, ACTUATOR)
+                self._actuators.write_constants(rows, envs)
+            if self._actuators.is_complete(rows):
+                self._standing[rows, ACTUATOR] = True
+        self._actuators.write_ctrl(rows, envs, value)
 
     def get_dofs_control_force(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_dofs) force of the present command at the present state, clamped, [N] or [N m]."""
@@ -118,64 +140,72 @@ class Commands:
         force = law_force(self._laws, position, self._state.qvel)
         for law, dof in enumerate(self._actuators.further_dofs):
             force[dof] += law_force(self._further_laws[law], position[dof], self._state.qvel[dof])
-        return read(force, rows, envs)
+        return Field(force).read(rows, envs)
 
     def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str) -> torch.Tensor:
         return spread(value, envs, rows.count, name=name, like=self._laws)
 
-    def _command(
-        self,
-        rows: Rows,
-        envs: Envs,
-        mode: int,
-        target: torch.Tensor | None = None,
-        velocity: torch.Tensor | None = None,
-        holder: int = _DOF_COMMANDS,
-    ) -> None:
+    def _enter(self, rows: Rows, envs: Envs, mode: int, holder: int = _DOF_COMMANDS) -> None:
+        """Puts dofs into a mode, with all of their laws but c0. Raises where they cannot take it."""
+        if (rows, mode) in self._standing and holder != _NOBODY:
+            return
+        if mode in _METHODS:
+            self._require_scalar(rows, _METHODS[mode])
         self._hold(rows, holder)
-        if target is not None:
-            write(self._target, rows, envs, target)
-        if velocity is not None:
-            write(self._target_velocity, rows, envs, velocity)
-        if (self._mode_of_all[rows.indices] == mode).all():  # the usual case: only the target is new
-            put(self._laws[:, 0], rows, envs, self._offset(mode, rows, envs))
-        else:
+        if not self._is_mode_of_all(rows, mode):
             self._set_mode(rows, envs, mode)
-            self._refresh(rows, envs)
+            self._feedback.write(rows, envs, self._feedback_of(mode, rows, envs))
+        if holder != _NOBODY and self._is_mode_of_all(rows, mode):
+            self._standing[rows, mode] = True
 
-    def _set_mode(self, rows: Rows, envs: Envs, mode: int) -> None:
-        write(self._mode, rows, envs, mode)
-        self._mode_of_all[rows.indices] = mode if envs.is_all else _MIXED
+    def _is_mode_of_all(self, rows: Rows, mode: int) -> bool:
+        return bool((self._mode_of_all[rows.indices] == mode).all())
+
+    def _set_mode(self, dofs: Rows, envs: Envs, mode: int) -> None:
+        self._mode.write(dofs, envs, mode)
+        self._mode_of_all[dofs.indices] = mode if envs.is_all else _MIXED
+        self._standing.clear()
 
     def _refresh(self, rows: Rows, envs: Envs) -> None:
-        """Writes c0, c1, c2 as modes, targets and gains say; laws in mode ACTUATOR stay."""
+        """Writes the laws again after gains have changed. Those of modes FORCE and ACTUATOR do not depend on them."""
         known = set(self._mode_of_all[rows.indices].tolist())
-        modes = part(self._mode, rows, envs)
-        laws = part(self._laws[:, :3], rows, envs)
-        for mode in (POSITION, POSITION_VELOCITY, VELOCITY, FORCE):
+        modes = self._mode.part(rows, envs)
+        target, velocity = self._target.part(rows, envs), self._target_velocity.part(rows, envs)
+        for mode in (POSITION, POSITION_VELOCITY, VELOCITY):
             if mode in known or _MIXED in known:
-                law = torch.stack((self._offset(mode, rows, envs), *self._feedback(mode, rows, envs)), 1)
-                laws = law if known == {mode} else torch.where((modes == mode)[:, None], law, laws)
-        put(self._laws[:, :3], rows, envs, laws)
+                base, factor, value, sign = self._offset_terms(mode, rows, envs, target, velocity)
+                offset = torch.addcmul(base, factor, value, value=sign)
+                feedback, is_in_mode = self._feedback_of(mode, rows, envs), modes == mode
+                self._offset.write(rows, envs, torch.where(is_in_mode, offset, self._offset.part(rows, envs)))
+                feedback = torch.where(is_in_mode[..., None], feedback, self._feedback.part(rows, envs))
+                self._feedback.write(rows, envs, feedback)
 
-    def _offset(self, mode: int, rows: Rows, envs: Envs) -> torch.Tensor:
-        """(count, environments) c0."""
-        target = part(self._target, rows, envs)
+    def _write_offset(self, mode: int, rows: Rows, envs: Envs, target: torch.Tensor, velocity: torch.Tensor) -> None:
+        self._offset.write_product(rows, envs, *self._offset_terms(mode, rows, envs, target, velocity))
+
+    def _offset_terms(
+        self, mode: int, rows: Rows, envs: Envs, target: torch.Tensor, velocity: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]:
+        """(base, factor, value, sign) of c0 = base + sign factor value; each broadcasts to (environments, count)."""
+        gains = self._gains
+        if mode == VELOCITY:
+            return self._zero, gains.bias2.part(rows, envs), velocity, -1.0
+        constant, gain = gains.bias0.part(rows, envs), gains.gain.part(rows, envs)
+        if mode == POSITION:
+            return constant, gain, target, 1.0
+        return torch.addcmul(constant, gain, target), gains.bias2.part(rows, envs), velocity, -1.0
+
+    def _feedback_of(self, mode: int, rows: Rows, envs: Envs) -> torch.Tensor | float:
+        """(environments, count, 2) c1 and c2, or one number."""
         if mode == FORCE:
-            return target
-        gain, c0, _, bias_velocity = part(self._gains.values, rows, envs).unbind(1)
-        if mode != POSITION:
-            c0 = torch.addcmul(c0, bias_velocity, part(self._target_velocity, rows, envs), value=-1)
-        return torch.addcmul(c0, gain, target) if mode != VELOCITY else c0
-
-    def _feedback(self, mode: int, rows: Rows, envs: Envs) -> tuple[torch.Tensor, torch.Tensor]:
-        """c1 and c2, each (count, environments)."""
-        _, constant, slope, bias_velocity = part(self._gains.values, rows, envs).unbind(1)
-        zero = torch.zeros_like(constant)
-        return (slope if mode in (POSITION, POSITION_VELOCITY) else zero, bias_velocity if mode != FORCE else zero)
+            return 0.0
+        if mode == VELOCITY:
+            slope = self._gains.bias2.part(rows, envs)
+            return torch.stack((torch.zeros_like(slope), slope), -1)
+        return self._gains.slopes.part(rows, envs)
 
     def _require_scalar(self, rows: Rows, method: str) -> None:
-        if not self._axes.is_scalar[rows.indices].all():
+        if not rows.all(self._axes.is_scalar):
             others = rows.indices[~self._axes.is_scalar[rows.indices]]
             raise GenesisException(
                 f"{method}: {self._names(others)} belong to free or ball joints, which take forces only so far. "
@@ -197,7 +227,9 @@ class Commands:
                 "commands it already, and the forces of both would add. Release it with "
                 "control_dofs_force(0.0, dofs_idx), or with scene.reset()."
             )
-        self._holder[rows.indices] = holder
+        if (present != holder).any():
+            self._holder[rows.indices] = holder
+            self._standing.clear()
 
     def _names(self, dofs: np.ndarray) -> str:
         names = (

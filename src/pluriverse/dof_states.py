@@ -9,7 +9,7 @@ import torch
 
 from pluriverse import rotations
 from pluriverse.axes import JOINT_FREE, Axes
-from pluriverse.broadcasting import column, part, read, spread, write
+from pluriverse.broadcasting import Field, column, spread
 from pluriverse.indexing import Envs, Rows, rows_at
 from pluriverse.model import Model
 from pluriverse.state import State
@@ -20,13 +20,14 @@ class DofStates:
     """Getters and setters over `state.qpos`, `qvel` and `qacc`. `on_change` is told which environments were set."""
 
     def __init__(self, model: Model, state: State, axes: Axes, on_change: Callable[[Envs], None]) -> None:
-        self._model, self._state, self._axes, self._on_change = model, state, axes, on_change
+        self._model, self._axes, self._on_change = model, axes, on_change
+        self._qpos, self._qvel, self._qacc = Field(state.qpos), Field(state.qvel), Field(state.qacc)
 
     # motion
 
     def get_qpos(self, qs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_qs) positions, [m] or [rad]; a free joint is xyz + wxyz, a ball joint wxyz."""
-        return read(self._state.qpos, self._axes.qs.select(qs_idx), self._axes.envs.select(envs_idx))
+        return self._qpos.read(self._axes.qs.select(qs_idx), self._axes.envs.select(envs_idx))
 
     def set_qpos(
         self, qpos: ArrayLike, qs_idx: IndexLike = None, envs_idx: IndexLike = None, *, skip_forward: bool = False
@@ -36,7 +37,7 @@ class DofStates:
         `skip_forward` has no effect: link poses are computed when they are read.
         """
         rows, envs = self._axes.qs.select(qs_idx).unique(), self._axes.envs.select(envs_idx)
-        write(self._state.qpos, rows, envs, self._spread(qpos, rows, envs, "qpos"))
+        self._qpos.write(rows, envs, self._spread(qpos, rows, envs, "qpos"))
         self._on_change(envs)
 
     def get_dofs_position(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
@@ -45,7 +46,9 @@ class DofStates:
         The rotation of a free or ball joint is given as angles about the fixed axes x, y, z.
         """
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
-        return read(self._positions(rows), _each(rows), envs)
+        if rows.all(self._axes.is_coordinate):
+            return self._qpos.read(self._coordinates(rows), envs)
+        return Field(self._positions(rows)).read(_each(rows), envs)
 
     def set_dofs_position(self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Set positions. position: ([n_envs,] n_dofs), as `get_dofs_position` returns them.
@@ -54,14 +57,13 @@ class DofStates:
         """
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         value = self._spread(position, rows, envs, "position")
-        plain = np.flatnonzero(~self._axes.is_rotation[rows.indices])
-        if len(plain) == rows.count:
-            write(self._state.qpos, rows.map(self._axes.q_of_dof, value.device), envs, value)
+        if rows.all(self._axes.is_coordinate):
+            self._qpos.write(self._coordinates(rows), envs, value)
         else:
             value = value.expand(-1, rows.count)
-            chosen = rows.pick(plain, value.device)
+            plain = np.flatnonzero(self._axes.is_coordinate[rows.indices])
             places = rows_at(plain, value.device, rows.argument)
-            write(self._state.qpos, chosen.map(self._axes.q_of_dof, value.device), envs, value[:, places.where])
+            self._qpos.write(self._coordinates(rows.pick(plain, value.device)), envs, value[:, places.where])
             for joint in np.unique(self._model.dof_jntid[rows.indices]):
                 self._set_angles(int(joint), rows, envs, value)
         self._on_change(envs)
@@ -71,7 +73,7 @@ class DofStates:
 
         A free joint has its linear velocity in world axes, then its angular velocity in body axes.
         """
-        return read(self._state.qvel, *self._axes.to_get(dofs_idx, envs_idx))
+        return self._qvel.read(*self._axes.to_get(dofs_idx, envs_idx))
 
     def set_dofs_velocity(
         self,
@@ -87,7 +89,7 @@ class DofStates:
         """
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         value = 0.0 if velocity is None else self._spread(velocity, rows, envs, "velocity")
-        write(self._state.qvel, rows, envs, value)
+        self._qvel.write(rows, envs, value)
         self._on_change(envs)
 
     def zero_all_dofs_velocity(self, envs_idx: IndexLike = None, *, skip_forward: bool = False) -> None:
@@ -96,7 +98,7 @@ class DofStates:
 
     def get_dofs_acc(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_dofs) accelerations of the last step, [m/s^2] or [rad/s^2]; zero after a reset or a setter."""
-        return read(self._state.qacc, *self._axes.to_get(dofs_idx, envs_idx))
+        return self._qacc.read(*self._axes.to_get(dofs_idx, envs_idx))
 
     # constants of the model, the same in every environment
 
@@ -132,38 +134,39 @@ class DofStates:
 
     def _constant(self, values: np.ndarray, dofs_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
-        tensor = column(values[rows.indices], self._state.qpos)
+        tensor = column(values[rows.indices], self._qpos.tensor)
         if envs_idx is None:
             return tensor[:, 0]
-        return read(tensor.expand(-1, envs.total), _each(rows), envs)
+        return Field(tensor.expand(-1, envs.total)).read(_each(rows), envs)
 
     def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str) -> torch.Tensor:
-        return spread(value, envs, rows.count, name=name, like=self._state.qpos)
+        return spread(value, envs, rows.count, name=name, like=self._qpos.tensor)
+
+    def _coordinates(self, rows: Rows) -> Rows:
+        """The rows of qpos that belong to dofs."""
+        return rows.map(self._axes.q_of_dof, self._qpos.tensor.device)
 
     def _positions(self, rows: Rows) -> torch.Tensor:
         """(count, N) dof positions, rotations as angles."""
-        position = self._state.qpos[rows.map(self._axes.q_of_dof, self._state.qpos.device).where]
-        rotational = self._axes.is_rotation[rows.indices]
-        if not rotational.any():
-            return position
-        position = position.clone()
+        position = self._qpos.tensor[self._coordinates(rows).where].clone()
+        rotational = ~self._axes.is_coordinate[rows.indices]
         for joint in np.unique(self._model.dof_jntid[rows.indices[rotational]]):
-            angles = rotations.to_euler(self._state.qpos[self._quaternion(int(joint))])
+            angles = rotations.to_euler(self._qpos.tensor[self._quaternion(int(joint))])
             for k in np.flatnonzero(rotational & (self._model.dof_jntid[rows.indices] == joint)):
                 position[k] = angles[rows.indices[k] - self._first_angle(int(joint))]
         return position
 
     def _set_angles(self, joint: int, rows: Rows, envs: Envs, value: torch.Tensor) -> None:
         """Sets the chosen angles of one joint. value: (environments or 1, count)."""
-        of_joint = self._axes.is_rotation[rows.indices] & (self._model.dof_jntid[rows.indices] == joint)
+        of_joint = ~self._axes.is_coordinate[rows.indices] & (self._model.dof_jntid[rows.indices] == joint)
         if not of_joint.any():
             return
         quaternion = rows_at(np.arange(*self._quaternion(joint).indices(self._model.nq)), value.device, rows.argument)
-        angles = list(rotations.to_euler(part(self._state.qpos, quaternion, envs)))
+        angles = list(rotations.to_euler(self._qpos.part(quaternion, envs).movedim(-1, 0)))
         for k in np.flatnonzero(of_joint):
             i = int(rows.indices[k] - self._first_angle(joint))
             angles[i] = value[:, k].expand_as(angles[i])
-        write(self._state.qpos, quaternion, envs, rotations.from_euler(torch.stack(angles)).movedim(-1, 0))
+        self._qpos.write(quaternion, envs, rotations.from_euler(torch.stack(angles)).movedim(0, -1))
 
     def _quaternion(self, joint: int) -> slice:
         first = int(self._model.jnt_qposadr[joint]) + (3 if self._model.jnt_type[joint] == JOINT_FREE else 0)

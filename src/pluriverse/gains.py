@@ -8,7 +8,7 @@ import torch
 
 from pluriverse.actuators import dof_gains, dof_limits
 from pluriverse.axes import Axes
-from pluriverse.broadcasting import column, read, spread, write
+from pluriverse.broadcasting import Field, column, spread
 from pluriverse.errors import GenesisException
 from pluriverse.indexing import Envs, Rows
 from pluriverse.model import Model
@@ -25,10 +25,14 @@ class Gains:
     def __init__(self, model: Model, state: State, axes: Axes) -> None:
         self._axes = axes
         self._eps = torch.finfo(state.control.dtype).eps
-        self._limits = state.control[: model.nv, 3:]  # (nv, 2, N)
-        self._limits.copy_(column(dof_limits(model), self._limits))
-        self.values = state.control.new_zeros(model.nv, 4, state.n_padded)
-        self.values.copy_(column(dof_gains(model), self.values))
+        limits = state.control[: model.nv, 3:]  # (nv, 2, N)
+        limits.copy_(column(dof_limits(model), limits))
+        self._lower, self._upper = Field(limits[:, 0]), Field(limits[:, 1])
+        values = state.control.new_zeros(model.nv, 4, state.n_padded)
+        values.copy_(column(dof_gains(model), values))
+        self._values = Field(values)
+        self.gain, self.bias0, self.bias1, self.bias2 = self._columns = [Field(values[:, i]) for i in range(4)]
+        self.slopes = Field(values[:, 2:])  # b1 and b2
         self.on_change: Callable[[Rows, Envs], None] = lambda rows, envs: None
 
     def set_dofs_kp(self, kp: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
@@ -69,8 +73,8 @@ class Gains:
         high = self._spread(upper, rows, envs, "upper", allow_inf=True)
         if low.device.type == "cpu" and bool((low > high).any()):
             raise GenesisException("set_dofs_force_range: a lower bound lies above its upper bound. Nothing was set.")
-        write(self._limits[:, 0], rows, envs, low)
-        write(self._limits[:, 1], rows, envs, high)
+        self._lower.write(rows, envs, low)
+        self._upper.write(rows, envs, high)
 
     def get_dofs_kp(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_dofs) position gain. An error where gain and bias are no PD controller."""
@@ -82,30 +86,30 @@ class Gains:
 
     def get_dofs_act_gain(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_dofs) the gain g of position commands."""
-        return read(self.values[:, 0], *self._axes.to_get(dofs_idx, envs_idx))
+        return self.gain.read(*self._axes.to_get(dofs_idx, envs_idx))
 
     def get_dofs_act_bias(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> tuple[torch.Tensor, ...]:
         """(b0, b1, b2), each ([n_envs,] n_dofs)."""
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
-        return tuple(read(self.values[:, i], rows, envs) for i in (1, 2, 3))
+        return tuple(bias.read(rows, envs) for bias in (self.bias0, self.bias1, self.bias2))
 
     def get_dofs_force_range(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> tuple[torch.Tensor, ...]:
         """(lower, upper), each ([n_envs,] n_dofs), [N] or [N m]."""
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
-        return read(self._limits[:, 0], rows, envs), read(self._limits[:, 1], rows, envs)
+        return self._lower.read(rows, envs), self._upper.read(rows, envs)
 
     def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str, *, allow_inf: bool = False) -> torch.Tensor:
-        return spread(value, envs, rows.count, name=name, like=self.values, allow_inf=allow_inf)
+        return spread(value, envs, rows.count, name=name, like=self._values.tensor, allow_inf=allow_inf)
 
     def _set(self, rows: Rows, envs: Envs, columns: dict[int, torch.Tensor | float]) -> None:
         for i, value in columns.items():
-            write(self.values[:, i], rows, envs, value)
+            self._columns[i].write(rows, envs, value)
         self.on_change(rows, envs)
 
     def _pd(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
         """([n_envs,] n_dofs, 4) gain and bias, checked to be those of a PD controller; waits for the device."""
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
-        gains = read(self.values, rows, envs)
+        gains = self._values.read(rows, envs)
         gain, constant, slope = gains[..., 0], gains[..., 1], gains[..., 2]
         other = (gain + slope).abs() > self._eps * gain.abs().clamp(min=1.0)
         other |= constant.abs() > self._eps

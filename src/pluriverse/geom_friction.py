@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from pluriverse.axes import Axes
-from pluriverse.broadcasting import copy_envs, part, put, read, spread, write
+from pluriverse.broadcasting import Field, copy_envs, spread
 from pluriverse.errors import GenesisException
 from pluriverse.indexing import Envs, Rows, rows_at
 from pluriverse.model import Model
@@ -20,27 +20,28 @@ class GeomFriction:
     """Writes `state.friction`. A reset restores ratios; coefficients stay as they were set."""
 
     def __init__(self, model: Model, state: State, axes: Axes) -> None:
-        self._model, self._state, self._axes = model, state, axes
-        self._coefficient = state.friction.clone()
-        self._ratio = torch.ones_like(state.friction)
+        self._model, self._axes = model, axes
+        self._friction = Field(state.friction)
+        self._coefficient = Field(state.friction.clone())
+        self._ratio = Field(torch.ones_like(state.friction))
 
     def copy_ratio(self) -> torch.Tensor:
         """(ngeom, N) a copy of the ratios, for `restore_ratio`."""
-        return self._ratio.clone()
+        return self._ratio.tensor.clone()
 
     def restore_ratio(self, ratio: torch.Tensor, envs: Envs) -> None:
         """Puts back copied ratios in the chosen environments."""
-        copy_envs(self._ratio, ratio, envs)
-        copy_envs(self._state.friction, self._coefficient * self._ratio, envs)
+        copy_envs(self._ratio.tensor, ratio, envs)
+        copy_envs(self._friction.tensor, self._coefficient.tensor * self._ratio.tensor, envs)
 
     def set_geoms_friction(self, friction: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Set coefficients. friction: ([n_envs,] n_geoms), 0.01 to 5. Of two geoms in contact the larger counts."""
         rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
-        value = spread(friction, envs, rows.count, name="friction", like=self._ratio)
+        value = self._spread(friction, rows, envs, "friction")
         if value.device.type == "cpu" and bool(((value < LOWEST) | (value > HIGHEST)).any()):
             given = f"{value.min().item():g} to {value.max().item():g}"
             raise GenesisException(f"friction: got {given}; a coefficient lies in [{LOWEST}, {HIGHEST}].")
-        write(self._coefficient, rows, envs, value)
+        self._coefficient.write(rows, envs, value)
         self._update(rows, envs)
 
     def set_geoms_friction_ratio(
@@ -48,9 +49,7 @@ class GeomFriction:
     ) -> None:
         """Set the factors of the coefficients, 1 at first and after a reset. friction_ratio: ([n_envs,] n_geoms)."""
         rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
-        write(
-            self._ratio, rows, envs, spread(friction_ratio, envs, rows.count, name="friction_ratio", like=self._ratio)
-        )
+        self._ratio.write(rows, envs, self._spread(friction_ratio, rows, envs, "friction_ratio"))
         self._update(rows, envs)
 
     def set_links_friction_ratio(
@@ -58,20 +57,23 @@ class GeomFriction:
     ) -> None:
         """Set the factors of all geoms of links. friction_ratio: ([n_envs,] n_links)."""
         links, envs = self._axes.links.select(links_idx).unique(), self._axes.envs.select(envs_idx)
-        value = spread(friction_ratio, envs, links.count, name="friction_ratio", like=self._ratio)
+        value = self._spread(friction_ratio, links, envs, "friction_ratio")
         of_link = [np.flatnonzero(self._model.geom_bodyid == body) for body in links.indices]
         geoms = self._axes.geoms.select(np.concatenate([*of_link, np.zeros(0, dtype=np.int64)]))
         repeated = rows_at(np.repeat(np.arange(links.count), [len(own) for own in of_link]), value.device, "links_idx")
-        write(self._ratio, geoms, envs, value.expand(-1, links.count)[:, repeated.where])
+        self._ratio.write(geoms, envs, value.expand(-1, links.count)[:, repeated.where])
         self._update(geoms, envs)
 
     def get_geoms_friction(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms) coefficients, without their ratios."""
-        return read(self._coefficient, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+        return self._coefficient.read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
     def get_geoms_friction_ratio(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms) factors of the coefficients."""
-        return read(self._ratio, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+        return self._ratio.read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+
+    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str) -> torch.Tensor:
+        return spread(value, envs, rows.count, name=name, like=self._ratio.tensor)
 
     def _update(self, rows: Rows, envs: Envs) -> None:
-        put(self._state.friction, rows, envs, part(self._coefficient, rows, envs) * part(self._ratio, rows, envs))
+        self._friction.write(rows, envs, self._coefficient.part(rows, envs) * self._ratio.part(rows, envs))

@@ -9,20 +9,37 @@ noted in `EnvAxis.faults`, and raised by a later step.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from pluriverse.errors import GenesisException
 
-_CACHED_INDICES = 256  # per axis; scripts pass the same few index lists at every step
-
 _TORCH_INTEGERS = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
+
+_LONGEST_KEY = 1024  # entries of an array that is remembered by its content
 
 FAULT_INDEX = 0  # row of `EnvAxis.faults`: an index was out of range
 FAULT_COUNT = 1  # row of `EnvAxis.faults`: packed rows and the True entries of a mask differ in number
+
+T = TypeVar("T")
+
+
+class Memory(dict[Any, T]):
+    """What was worked out for the selections of earlier calls: scripts use the same few at every step.
+
+    It forgets everything when it is full, so that a script with ever new selections holds no memory.
+    """
+
+    _FULL = 256
+
+    def __setitem__(self, key: Any, value: T) -> None:
+        if len(self) >= self._FULL:
+            self.clear()
+        super().__setitem__(key, value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,7 +50,7 @@ class Rows:
     where: slice | torch.Tensor  # the same as something that indexes a tensor's first dimension
     argument: str  # the argument they came from, for error messages
     is_unique: bool  # no row is named twice
-    _mapped: dict[int, tuple[np.ndarray, Rows]] = field(default_factory=dict, repr=False)
+    _derived: dict[tuple[str, int], tuple[np.ndarray, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int:
@@ -50,10 +67,16 @@ class Rows:
 
     def map(self, table: np.ndarray, device: torch.device) -> Rows:
         """The rows `table[indices]`, remembered: for example the qpos rows that belong to dofs."""
-        known = self._mapped.get(id(table))
+        return self._derive("map", table, lambda: rows_at(table[self.indices], device, self.argument))
+
+    def all(self, table: np.ndarray) -> bool:
+        """Whether `table` is true for every row; remembered."""
+        return self._derive("all", table, lambda: bool(table[self.indices].all()))
+
+    def _derive(self, what: str, table: np.ndarray, make: Callable[[], T]) -> T:
+        known = self._derived.get((what, id(table)))
         if known is None:
-            known = (table, rows_at(table[self.indices], device, self.argument))
-            self._mapped[id(table)] = known
+            known = self._derived[what, id(table)] = (table, make())  # holds the table, so that its id stays its own
         return known[1]
 
     def pick(self, positions: np.ndarray, device: torch.device) -> Rows:
@@ -93,9 +116,9 @@ def to_device(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | N
     """Copies a host tensor to the device without waiting for the work that is queued there."""
     if dtype is not None and tensor.dtype != dtype:
         tensor = tensor.to(dtype)
-    if device.type != "cuda" or tensor.device.type == "cuda":
-        return tensor.to(device, non_blocking=True)
-    return tensor.pin_memory().to(device, non_blocking=True)
+    if device.type != "cpu" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 class RowAxis:
@@ -111,8 +134,8 @@ class RowAxis:
         self._owner = owner
         self._device = device
         self._all = rows_at(self.members, device, argument)
-        self._known: dict[Any, Rows] = {}
-        self._known_tensors: dict[int, tuple[weakref.ref[torch.Tensor], int, Rows]] = {}
+        self._known: Memory[Rows] = Memory()
+        self._known_tensors: Memory[tuple[weakref.ref[torch.Tensor], int, Rows]] = Memory()
 
     def __len__(self) -> int:
         return len(self.members)
@@ -127,27 +150,23 @@ class RowAxis:
             return self._all
         if isinstance(index, Rows):
             return index
-        if isinstance(index, torch.Tensor):
-            return self._select_tensor(index)
+        if isinstance(index, torch.Tensor) and not index.is_cpu:
+            return self._select_on_device(index)
         key = _hashable(index)
         rows = self._known.get(key) if key is not None else None
         if rows is None:
             rows = self._resolve(index)
             if key is not None:
-                if len(self._known) >= _CACHED_INDICES:
-                    self._known.clear()
                 self._known[key] = rows
         return rows
 
-    def _select_tensor(self, index: torch.Tensor) -> Rows:
-        if index.device.type == "cpu" or index.is_inference():  # numpy may change the one, the other has no version
+    def _select_on_device(self, index: torch.Tensor) -> Rows:
+        if index.is_inference():  # it has no version
             return self._resolve(index)
         known = self._known_tensors.get(id(index))
         if known is not None and known[0]() is index and known[1] == index._version:
             return known[2]
         rows = self._resolve(index)
-        if len(self._known_tensors) >= _CACHED_INDICES:
-            self._known_tensors.clear()
         self._known_tensors[id(index)] = (weakref.ref(index), index._version, rows)
         return rows
 
@@ -165,11 +184,7 @@ class EnvAxis:
         self.faults = torch.zeros(2, dtype=torch.int32, device=device)
         self._device = device
         self._all = Envs(slice(0, self.total), None, self.total, self.total, n_envs > 0, faults=self.faults)
-
-    @property
-    def all_batched(self) -> Envs:
-        """Every environment, with an environment axis even if n_envs=0."""
-        return replace(self._all, batched=True)
+        self.all_batched = replace(self._all, batched=True)  # every environment, with an axis for them even if n_envs=0
 
     def select(self, index: Any = None) -> Envs:
         """None, int, slice, range, list, tuple, numpy or torch integers, or a boolean mask of shape (n_envs,).
@@ -283,6 +298,10 @@ def _hashable(index: Any) -> Any:
         return index
     if isinstance(index, (list, tuple)) and all(type(item) is int for item in index):
         return tuple(index)
+    if isinstance(index, torch.Tensor) and (index.dtype in _TORCH_INTEGERS or index.dtype == torch.bool):
+        index = index.numpy()
+    if isinstance(index, np.ndarray) and index.dtype.kind in "iub" and index.size <= _LONGEST_KEY:
+        return (index.dtype.char, index.shape, index.tobytes())
     return None
 
 

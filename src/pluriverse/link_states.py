@@ -11,10 +11,10 @@ import torch
 from pluriverse import rotations
 from pluriverse.axes import JOINT_FREE, Axes
 from pluriverse.body_states import BODY_STATE_ROWS
-from pluriverse.broadcasting import column, read, spread, write
+from pluriverse.broadcasting import Field, column, spread
 from pluriverse.constants import link_ref_frame
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import Envs, Rows, rows_at
+from pluriverse.indexing import Envs, Rows, rows_at, to_device
 from pluriverse.model import Model
 from pluriverse.state import State
 from pluriverse.typing import ArrayLike, IndexLike
@@ -53,18 +53,22 @@ class LinkStates:
             )
             for joint in free
         }
+        self._qpos = Field(state.qpos)
         self._poses = state.qpos.new_zeros(model.nbody, BODY_STATE_ROWS, state.n_padded)
+        self._position, self._quaternion, self._angular, self._linear = (
+            Field(self._poses[:, rows]) for rows in (_POSITION, _QUATERNION, _ANGULAR, _LINEAR)
+        )
         self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
-        self._body_of_geom = torch.tensor(model.geom_bodyid, dtype=torch.int64, device=state.qpos.device)
+        self._body_of_geom = to_device(torch.tensor(model.geom_bodyid, dtype=torch.int64), state.qpos.device)
         self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
 
     def get_links_pos(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_links, 3) origins of the link frames in the world [m]."""
-        return self._read(_POSITION, links_idx, envs_idx)
+        return self._read(self._position, links_idx, envs_idx)
 
     def get_links_quat(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_links, 4) orientations of the link frames in the world, wxyz."""
-        return self._read(_QUATERNION, links_idx, envs_idx)
+        return self._read(self._quaternion, links_idx, envs_idx)
 
     def get_links_vel(
         self,
@@ -79,27 +83,27 @@ class LinkStates:
         mass. A name serves as well.
         """
         if _ref_frame(ref) is link_ref_frame.link_origin:
-            return self._read(_LINEAR, links_idx, envs_idx)
+            return self._read(self._linear, links_idx, envs_idx)
         poses = self._fresh_poses()
         velocity = poses[:, _LINEAR] + torch.linalg.cross(poses[:, _ANGULAR], _rotated(poses, self._com), dim=1)
-        return read(velocity, self._axes.links.select(links_idx), self._axes.envs.select(envs_idx))
+        return Field(velocity).read(self._axes.links.select(links_idx), self._axes.envs.select(envs_idx))
 
     def get_links_ang(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_links, 3) angular velocities in world axes [rad/s]."""
-        return self._read(_ANGULAR, links_idx, envs_idx)
+        return self._read(self._angular, links_idx, envs_idx)
 
     def get_geoms_pos(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms, 3) origins of the geom frames in the world [m]."""
         bodies = self._fresh_poses()[self._body_of_geom]
         pos = bodies[:, _POSITION] + _rotated(bodies, column(self._model.geom_pos, bodies))
-        return read(pos, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+        return Field(pos).read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
     def get_geoms_quat(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms, 4) orientations of the geom frames in the world, wxyz."""
         bodies = self._fresh_poses()[self._body_of_geom]
         own = column(self._model.geom_quat, bodies).expand_as(bodies[:, _QUATERNION])
         quat = rotations.multiply(bodies[:, _QUATERNION].movedim(1, 0), own.movedim(1, 0)).movedim(0, 1)
-        return read(quat, self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+        return Field(quat).read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
     def set_base_links_pos(
         self,
@@ -116,11 +120,11 @@ class LinkStates:
         model. `skip_forward` has no effect: link poses are computed when they are read.
         """
         rows, envs = self._bases(links_idx, envs_idx)
-        value = spread(pos, envs, rows.count, (3,), name="pos", like=self._state.qpos).expand(-1, rows.count, -1)
+        value = spread(pos, envs, rows.count, (3,), name="pos", like=self._qpos.tensor).expand(-1, rows.count, -1)
         for k, body in enumerate(rows.indices.tolist()):
             target = self._base_rows[body][0]
             start = self._rest(target)[:, 0] if relative else 0.0
-            write(self._state.qpos, target, envs, value[:, k] + start)
+            self._qpos.write(target, envs, value[:, k] + start)
         self._on_change(envs)
 
     def set_base_links_quat(
@@ -138,7 +142,7 @@ class LinkStates:
         then `quat`. `skip_forward` has no effect: link poses are computed when they are read.
         """
         rows, envs = self._bases(links_idx, envs_idx)
-        value = spread(quat, envs, rows.count, (4,), name="quat", like=self._state.qpos).expand(-1, rows.count, -1)
+        value = spread(quat, envs, rows.count, (4,), name="quat", like=self._qpos.tensor).expand(-1, rows.count, -1)
         length = value.norm(dim=-1, keepdim=True)
         if length.device.type == "cpu" and bool((length == 0).any()):
             raise GenesisException("quat: a quaternion of zeros has no direction; identity is (1, 0, 0, 0).")
@@ -147,12 +151,13 @@ class LinkStates:
             target, turned = self._base_rows[body][1], value[:, k]
             if relative:
                 turned = rotations.multiply(turned.movedim(-1, 0), self._rest(target)).movedim(0, -1)
-            write(self._state.qpos, target, envs, turned)
+            self._qpos.write(target, envs, turned)
         self._on_change(envs)
 
-    def _read(self, what: slice, links_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
+    def _read(self, what: Field, links_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
         rows, envs = self._axes.links.select(links_idx), self._axes.envs.select(envs_idx)
-        return read(self._fresh_poses()[:, what], rows, envs)
+        self._fresh_poses()
+        return what.read(rows, envs)
 
     def _fresh_poses(self) -> torch.Tensor:
         """(nbody, 13, N) of the present motion."""
@@ -175,7 +180,7 @@ class LinkStates:
 
     def _rest(self, rows: Rows) -> torch.Tensor:
         """(count, 1) these rows of qpos0."""
-        return column(self._model.qpos0[rows.indices], self._state.qpos)
+        return column(self._model.qpos0[rows.indices], self._qpos.tensor)
 
 
 def _rotated(poses: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:

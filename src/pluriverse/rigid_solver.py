@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from pluriverse.axes import Axes
-from pluriverse.broadcasting import column, fill_envs, read, spread, write
+from pluriverse.broadcasting import Field, column, fill_envs, spread
 from pluriverse.commands import Commands
 from pluriverse.dof_states import DofStates
 from pluriverse.errors import GenesisException
@@ -20,7 +20,7 @@ from pluriverse.indexing import Envs, rows_at
 from pluriverse.link_states import LinkStates
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.state import STATUS_NON_FINITE, State
+from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
 from pluriverse.states import RigidSolverState
 from pluriverse.status_monitor import PERIOD, StatusMonitor
 from pluriverse.step import StepSettings
@@ -79,7 +79,8 @@ class RigidSolver:
         self._next_look = PERIOD
         self._first_row = rows_at(np.arange(1), device, "row")
         self._gravity_rows = rows_at(np.arange(3), device, "row")
-        self._clock_start = torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device)
+        self._clock_start = Field(torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device))
+        self._gravity = Field(self._state.gravity)
 
     # running ----------------------------------------------------------------------------------------------------------
 
@@ -192,9 +193,16 @@ class RigidSolver:
         """(max(n_envs, 1),) bool: environments that met a NaN or an infinity. They stand still until reset or set."""
         return (self._state.status[0, : self._state.n_envs] & STATUS_NON_FINITE) != 0
 
+    def get_unconverged_envs_mask(self) -> torch.Tensor:
+        """(max(n_envs, 1),) bool: environments whose constraint solver has stopped at its iteration limit in some step.
+
+        They moved on with approximate constraint forces. A reset or a setter of motion clears the mark.
+        """
+        return (self._state.status[0, : self._state.n_envs] & STATUS_SOLVER_LIMIT) != 0
+
     def get_time(self, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,]) seconds since each environment's last reset."""
-        start = read(self._clock_start, self._first_row, self._axes.envs.select(envs_idx))[..., 0]
+        start = self._clock_start.read(self._first_row, self._axes.envs.select(envs_idx))[..., 0]
         return ((self._steps - start).double() * self.dt).to(self._state.qpos.dtype)
 
     n_dofs = property(lambda self: self.model.nv, doc="Degrees of freedom of the scene.")
@@ -222,13 +230,13 @@ class RigidSolver:
 
     def get_gravity(self, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] 3) gravity, world frame [m/s^2]."""
-        return read(self._state.gravity, self._gravity_rows, self._axes.envs.select(envs_idx))
+        return self._gravity.read(self._gravity_rows, self._axes.envs.select(envs_idx))
 
     def set_gravity(self, gravity: ArrayLike, envs_idx: IndexLike = None) -> None:
         """Set gravity. gravity: ([n_envs,] 3), world frame [m/s^2]."""
         envs = self._axes.envs.select(envs_idx)
         value = spread(gravity, envs, 1, (3,), name="gravity", like=self._state.gravity)
-        write(self._state.gravity, self._gravity_rows, envs, value[:, 0])
+        self._gravity.write(self._gravity_rows, envs, value[:, 0])
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -240,7 +248,7 @@ class RigidSolver:
         self._state.restore_motion(snapshot.motion, envs)
         self._friction.restore_ratio(snapshot.friction_ratio, envs)
         self._commands.reset(envs)
-        fill_envs(self._clock_start, envs, self._steps)
+        fill_envs(self._clock_start.tensor, envs, self._steps)
         self._links.stale = True
         if envs.is_all:
             self._monitor.forget()

@@ -8,19 +8,21 @@ from typing import Any
 
 from pluriverse.constraints.candidates import candidates
 from pluriverse.constraints.contacts import Contacts
-from pluriverse.constraints.joint_space import JointSpace
+from pluriverse.constraints.joint_space import JointSpace, solve_joint_space
 from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
 from pluriverse.constraints.rows import JointRows, joint_rows
 from pluriverse.constraints.sweep import articulated_sweep, contact_stiffness
 from pluriverse.dynamics.actuation import actuator_forces
 from pluriverse.dynamics.bias import bias_forces, body_forces
-from pluriverse.dynamics.inertia import body_inertias, mass_matrix
+from pluriverse.dynamics.free_body import implicit_free_acceleration, lone_free_bodies
+from pluriverse.dynamics.inertia import body_inertias, mass_matrix, node_dofs
 from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.kinematics import Pose, bias_accelerations, body_motions, forward_kinematics
 from pluriverse.dynamics.passive import passive_forces
-from pluriverse.dynamics.spatial import Vector
+from pluriverse.dynamics.spatial import Vector, add, negate, rigid_times
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.model import Model
+from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import absolute
 
 NON_FINITE, UNCONVERGED = 1, 2  # bits of an environment's status word
@@ -106,10 +108,9 @@ def step(
     smooth = smooth_forces(tree, qpos, qvel, inputs.control, gravity, settings)
     unconverged = constrained_acceleration(tree, smooth, qpos, qvel, qacc, inputs.friction, settings)
     acceleration = {d: variable.value for d, variable in qacc.items()}
-    correction = implicit_correction(tree, smooth, acceleration, settings)
-    new_qvel = {d: qvel[d] + (a + correction[d]) * settings.dt for d, a in acceleration.items()}
-    velocities = [new_qvel.get(d) for d in range(tree.model.nv)]
-    return integrate_positions(tree, qpos, velocities, settings.dt), new_qvel, unconverged
+    damped = implicit_acceleration(tree, smooth, qvel, acceleration, settings)
+    new_qvel = {d: qvel[d] + a * settings.dt for d, a in damped.items()}
+    return integrate_positions(tree, qpos, by_dof(tree, new_qvel), settings.dt), new_qvel, unconverged
 
 
 def constrained_acceleration(
@@ -124,16 +125,24 @@ def constrained_acceleration(
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
     rows = joint_rows(tree, qpos, qvel, settings)
     contacts = Contacts(tree, candidates(tree) if settings.contacts else [])
-    start = [qacc[d].value if d in qacc else None for d in range(tree.model.nv)]
+    start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)
         contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
-    solve = _joint_space if solver_path(tree.model, settings) == "joint_space" else _sweep
+    coupled = solver_path(tree.model, settings) == "joint_space"
+    solve = _joint_space if coupled else _sweep
     problem = Problem(
-        tree, smooth.poses, smooth.inertias, smooth.armature, rows, contacts, solve(tree, smooth, rows, contacts)
+        tree=tree,
+        poses=smooth.poses,
+        inertias=smooth.inertias,
+        diagonal=smooth.armature,
+        joint_rows=rows,
+        contacts=contacts,
+        refines=coupled,
+        solve=solve(tree, smooth, rows, contacts),
     )
     if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
-        target, _ = problem.solve({})
+        target, _ = problem.solve({d: variable.value for d, variable in qacc.items()})
         for d, variable in qacc.items():
             variable.value = target[d]
         return False
@@ -166,23 +175,51 @@ def _sweep(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> A
 def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> Any:
     """Solves for the active set in joint coordinates."""
     M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
-    bias = bias_forces(tree, smooth.poses, smooth.forces)
-    forces = {d: f - bias[d] for d, f in smooth.joint_forces().items()}
-    return JointSpace(tree, smooth.poses, M, forces, rows, contacts).solve
+    joint_forces = smooth.joint_forces()
+
+    def residual(now: dict[int, Any]) -> dict[int, Any]:
+        motions = body_motions(tree, smooth.poses, by_dof(tree, now))
+        needed = {n: add(smooth.forces[n], rigid_times(smooth.inertias[n], motions[n])) for n in tree.nodes}
+        bias = bias_forces(tree, smooth.poses, needed)
+        return {d: f - bias[d] - smooth.armature[d] * now[d] for d, f in joint_forces.items()}
+
+    return JointSpace(tree, smooth.poses, M, residual, rows, contacts).solve
 
 
-def implicit_correction(tree: Tree, smooth: Smooth, qacc: dict[int, Any], settings: StepSettings) -> dict[int, Any]:
-    """What damping over the step takes from the acceleration: -(M + dt B)^-1 dt B qacc (MuJoCo's implicit
-    integrators)."""
+def implicit_acceleration(
+    tree: Tree, smooth: Smooth, qvel: list[Any], qacc: dict[int, Any], settings: StepSettings
+) -> dict[int, Any]:
+    """The acceleration that damping leaves over the step: (M + dt B)^-1 M qacc (MuJoCo's implicit integrators).
+
+    Not as qacc less what damping takes: under stiff damping the two are large and nearly equal.
+    """
     extra = {d: smooth.damping[d] * settings.dt for d in qacc}
-    if all(isinstance(x, float) and x == 0.0 for x in extra.values()):
-        return dict.fromkeys(qacc, 0.0)
-    diagonal = {d: smooth.armature[d] + extra[d] for d in qacc}
-    forces = {d: -(extra[d] * qacc[d]) for d in qacc}
-    if solver_path(tree.model, settings) == "joint_space":
-        M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)
-        return JointSpace(tree, smooth.poses, M, forces, JointRows(), None).solve({})[0]
-    return articulated_sweep(tree, smooth.poses, smooth.inertias, None, diagonal, forces)[0]
+    damped = dict(qacc)
+    if not all(is_zero(x) for x in extra.values()):
+        diagonal = {d: smooth.armature[d] + extra[d] for d in qacc}
+        motions = body_motions(tree, smooth.poses, by_dof(tree, qacc))
+        pull = {node: negate(rigid_times(smooth.inertias[node], motions[node])) for node in tree.nodes}
+        rotors = {d: smooth.armature[d] * a for d, a in qacc.items()}
+        if solver_path(tree.model, settings) == "sweep":
+            damped = articulated_sweep(tree, smooth.poses, smooth.inertias, pull, diagonal, rotors)[0]
+        else:
+            M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)
+            bias = bias_forces(tree, smooth.poses, pull)
+            forces = [rotors[d] - bias[d] for d in range(tree.model.nv)]
+            damped = dict(enumerate(solve_joint_space(tree.run, tree.model.nv, M, forces)))
+    for node in lone_free_bodies(tree) if settings.integrator == "implicitfast" else ():
+        dofs = node_dofs(node)
+        acceleration = implicit_free_acceleration(
+            node,
+            smooth.poses[node],
+            [qacc[d] for d in dofs],
+            [qvel[d] for d in dofs[3:]],
+            smooth.armature[dofs[0]],
+            extra[dofs[0]],
+            settings.dt,
+        )
+        damped |= dict(zip(dofs, acceleration, strict=True))
+    return damped
 
 
 def solver_path(model: Model, settings: StepSettings) -> str:
@@ -209,6 +246,11 @@ def needs_joint_space(model: Model, settings: StepSettings) -> bool:
     return settings.contacts and any(
         weld[p.geom1] and weld[p.geom2] for p in contact_pairs(model) if is_written(model, p)
     )
+
+
+def by_dof(tree: Tree, values: dict[int, Any]) -> list[Any]:
+    """Values by dof as a list; dofs that the code does not name (those of further lanes) are None."""
+    return [values.get(d) for d in range(tree.model.nv)]
 
 
 def lane_dofs(tree: Tree) -> dict[int, tuple[int, ...]]:

@@ -55,10 +55,12 @@ class StepKernel:
         lanes = lane_count(model, settings) if device.type == "cuda" else 1
         self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
         self._launcher: Launcher | None = None
+        self._batch: Batch | None = None
 
     def launch(self, state: Batch, n_steps: int) -> None:
         """Advances every environment by n_steps steps, in place; asynchronous on CUDA (torch's current stream)."""
-        if self._launcher is None:
+        if self._launcher is None or state is not self._batch:
+            self._batch = state
             names = ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status", "status_alarm")
             arrays = {name: getattr(state, name) for name in names}
             self._launcher = _bound(self._kernel, state, arrays)
@@ -71,11 +73,13 @@ class KinematicsKernel:
     def __init__(self, model: Model, device: torch.device, dtype: torch.dtype) -> None:
         self._kernel = _compiled("kinematics", model.fingerprint(), device, dtype, lambda: trace_kinematics(model))
         self._launcher: Launcher | None = None
+        self._bound: tuple[Batch, torch.Tensor] | None = None
 
     def launch(self, state: Batch, poses: torch.Tensor) -> None:
         """Writes poses (nbody, 13, N): xpos, xquat (wxyz), angular velocity, linear velocity of the frame origin;
         world axes."""
-        if self._launcher is None:
+        if self._launcher is None or self._bound is None or self._bound[0] is not state or self._bound[1] is not poses:
+            self._bound = (state, poses)
             self._launcher = _bound(self._kernel, state, {"qpos": state.qpos, "qvel": state.qvel, "poses": poses})
         self._launcher.launch()
 

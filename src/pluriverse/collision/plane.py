@@ -163,7 +163,8 @@ def _touch_steepest_face(
 
 def height_above(plane: Placed, geom: Placed) -> Any:
     """How high the geom's centre is above the plane."""
-    return dot(sub(geom.position, plane.position), plane.axis)
+    # The geom lies near the reference point, the plane perhaps far away: apart, the nearer part keeps its digits.
+    return dot(geom.position, plane.axis) - dot(plane.position, plane.axis)
 
 
 def _normal_in_frame(plane: Placed, geom: Placed) -> Vector:

@@ -6,6 +6,7 @@ entries that are zero by structure cost nothing, in loops for large ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from pluriverse.dynamics.spatial import (
     articulated_times,
     cross,
     dot,
+    negate,
     shift_force,
     sub,
 )  # fmt: skip
@@ -39,39 +41,49 @@ Matrix = dict[tuple[int, int], Any]
 
 @dataclass(eq=False)
 class JointSpace:
-    """A step's system: the lower triangle of M and the joint forces, less bias."""
+    """A step's system in joint coordinates.
+
+    mass_matrix: lower triangle of M; residual: the joint forces that an acceleration leaves, f - M a.
+    """
 
     tree: Tree
     poses: dict[Node, Pose]
     mass_matrix: Matrix
-    joint_forces: dict[int, Any]
+    residual: Callable[[dict[int, Any]], dict[int, Any]]
     joint_rows: JointRows
-    contacts: Contacts | None
+    contacts: Contacts
 
     def solve(self, now: dict[int, Any]) -> tuple[dict[int, Any], dict[Node, Vector]]:
-        """The minimiser for the rows that are active at `now`, and the body motions it makes."""
+        """The minimiser for the rows that are active at `now`, and the body motions it makes.
+
+        Solved for the step from `now`, not for the acceleration: so every iteration refines the one before, as float32
+        asks for, and what is left of the forces is summed body by body, which is more exact than M times `now`.
+        """
         n = self.tree.model.nv
-        H, f = dict(self.mass_matrix), [self.joint_forces[d] for d in range(n)]
+        left = self.residual(now)
+        H, f = dict(self.mass_matrix), [left[d] for d in range(n)]
         for r in self.joint_rows.rows:
-            D = r.active_weight(r.residual(now))
+            x = r.residual(now)
+            D = r.active_weight(x)
             for a, (i, ci) in enumerate(zip(r.dofs, r.coefficients, strict=True)):
-                f[i] = f[i] + D * r.reference * ci
+                f[i] = f[i] - D * x * ci
                 for j, cj in list(zip(r.dofs, r.coefficients, strict=True))[: a + 1]:
                     place = (max(i, j), min(i, j))
                     H[place] = H.get(place, 0.0) + D * ci * cj
         for d, force in self.joint_rows.constant_forces.items():
             f[d] = f[d] + force
-        if self.contacts is not None and self.contacts.capacity:
+        if self.contacts.capacity:
             add_contacts = self._with_coupled_contacts if self.contacts.coupled else self._with_world_contacts
             H, f = add_contacts(self.contacts, H, f)
-        target = dict(enumerate(_solve(self.tree.run, n, H, f)))
+        step = solve_joint_space(self.tree.run, n, H, f)
+        target = {d: now[d] + step[d] for d in range(n)}
         return target, body_motions(self.tree, self.poses, [target[d] for d in range(n)])
 
     def _with_world_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
         """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their
         stiffness."""
         run = self.tree.run
-        read = body_stiffness(self.tree, contacts)
+        read = body_stiffness(self.tree, contacts, lambda k: negate(contacts.vector("now", k)))
         any_contact: Any = False
         for touched in contacts.touched.values():
             any_contact = any_contact | touched.value
@@ -145,9 +157,9 @@ class JointSpace:
 
 
 def _add_contact(geometry: _DofGeometry, k: Any, total: Any, push: Any) -> None:
-    """Adds J' W J and J' W reference of contact k's active rows to the dense system (lower triangle)."""
+    """Adds J' W J of contact k's active rows to the dense system (lower triangle), and takes J' W of what they miss."""
     run, n, contacts = geometry.run, geometry.n, geometry.contacts
-    (nn, n1, n2, s1, s2), force = pyramid_stiffness(contacts, k)
+    (nn, n1, n2, s1, s2), force = pyramid_stiffness(contacts, k, negate(contacts.vector("now", k)))
     J = run.array(3 * n, scratch=True)
     for d in run.range(n):
         column = contacts.in_frame(k, geometry.point_jacobian(k, d))
@@ -220,7 +232,8 @@ def _contact_places(contacts: Contacts) -> set[tuple[int, int]]:
     return places
 
 
-def _solve(run: Any, n: int, H: Matrix, f: list[Any]) -> list[Any]:
+def solve_joint_space(run: Any, n: int, H: Matrix, f: list[Any]) -> list[Any]:
+    """x of H x = f, for the lower triangle of a symmetric positive definite H."""
     if n <= UNROLLED_DOFS:
         full = [[H.get((max(i, j), min(i, j)), 0.0) for j in range(n)] for i in range(n)]
         return solve_symmetric(full, list(f))

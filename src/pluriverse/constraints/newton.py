@@ -23,6 +23,7 @@ from .contacts import Contacts
 from .rows import JointRows
 
 FAR = 1e30
+LONG_STEP = 0.5  # of the acceleration
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Problem:
     diagonal: dict[int, Any]  # what is added to the mass matrix's diagonal: armature
     joint_rows: JointRows
     contacts: Contacts
+    refines: bool  # `solve` solves for the step from a, so that solving again makes a* more exact
     solve: Callable[
         [dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]
     ]  # active set at a -> a*, its body motions
@@ -60,18 +62,27 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
         target, motions = problem.solve(now)
         changed = _rows_change(problem, now, target)
         changed = run.lane_any(_contacts_change(problem, motions) | changed)
-        step, finished = run.variable(1.0), run.variable(True)
+        goes_on = changed | _far(now, target) if problem.refines else changed
+        step, finished = run.variable(1.0), run.variable(logical_not(goes_on))
         for _ in run.when(changed):
             step.value, finished.value = _line_search(problem, now, target, options)
         t = step.value
         for d, variable in qacc.items():
             variable.value = select((t < 1.0) | (t > 1.0), now[d] + t * (target[d] - now[d]), target[d])
-        for _ in run.when(changed if contacts.capacity else False):
+        for _ in run.when(goes_on if contacts.capacity else False):
             for k in run.each(contacts.records):
                 x, y = contacts.vector("now", k), contacts.vector("target", k)
                 contacts.set_vector("now", k, [a + t * (b - a) for a, b in zip(x, y, strict=True)])
         running.value = logical_not(finished.value)
     return running.value
+
+
+def _far(now: dict[int, Any], target: dict[int, Any]) -> Any:
+    """Whether a step is so long that the rounding of its solution shows."""
+    step, size = 0.0, 0.0
+    for d in now:
+        step, size = step + absolute(target[d] - now[d]), size + absolute(target[d])
+    return step > LONG_STEP * size
 
 
 def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:

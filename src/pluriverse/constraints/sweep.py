@@ -161,10 +161,11 @@ def _accelerate(
 STIFFNESS_NUMBERS = 27  # an articulated inertia and a force
 
 
-def body_stiffness(tree: Tree, contacts: Contacts) -> Callable[[Node], list[Any]]:
+def body_stiffness(tree: Tree, contacts: Contacts, goal: Callable[[Any], Vector]) -> Callable[[Node], list[Any]]:
     """Sums the active rows of all contacts with the world into one stiffness per body.
 
-    Returns what reads a touched body's 27 numbers: articulated stiffness, and the force it needs besides.
+    goal: of a contact, the acceleration (in its frame) that its rows pull to. Returns what reads a touched body's 27
+    numbers: articulated stiffness, and the force it needs besides.
     """
     run, records = tree.run, contacts.records
     total = run.array(STIFFNESS_NUMBERS * len(contacts.nodes), scratch=True)
@@ -174,7 +175,7 @@ def body_stiffness(tree: Tree, contacts: Contacts) -> Callable[[Node], list[Any]
             total[start + i] = 0.0
     for k in run.each(records):
         start = contacts.node(k) * STIFFNESS_NUMBERS
-        stiffness, force = _record_stiffness(contacts, k)
+        stiffness, force = _record_stiffness(contacts, k, goal(k))
         for i, x in enumerate(articulated_numbers(stiffness) + negate(force)):
             total[start + i] = total[start + i] + x
 
@@ -187,7 +188,7 @@ def body_stiffness(tree: Tree, contacts: Contacts) -> Callable[[Node], list[Any]
 
 def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
     """What adds the stiffness of a body's active contacts to its inertia."""
-    read = body_stiffness(tree, contacts)
+    read = body_stiffness(tree, contacts, lambda k: contacts.vector("reference", k))
 
     def stiffen(node: Node, inertia: Articulated, bias: Vector) -> tuple[Articulated, Vector]:
         if node not in contacts.touched:
@@ -199,21 +200,21 @@ def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
     return stiffen
 
 
-def pyramid_stiffness(contacts: Contacts, k: Any) -> tuple[list[Any], list[Any]]:
-    """Of a contact's active rows: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero) and sum_r D w_r reference_r,
-    contact frame."""
+def pyramid_stiffness(contacts: Contacts, k: Any, goal: Vector) -> tuple[list[Any], list[Any]]:
+    """Of a contact's active rows w_r: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero), and that times an acceleration
+    `goal`; both in the contact frame."""
     D = contacts.records.weight[k]
     mu1, mu2 = contacts.frictions(k)
     w = [select(x < 0.0, D, 0.0) for x in contacts.pyramid(k, contacts.vector("now", k))]
     nn, n1, n2 = w[0] + w[1] + (w[2] + w[3]), (w[0] - w[1]) * mu1, (w[2] - w[3]) * mu2
     s1, s2 = (w[0] + w[1]) * (mu1 * mu1), (w[2] + w[3]) * (mu2 * mu2)
-    r = contacts.vector("reference", k)
-    return [nn, n1, n2, s1, s2], [nn * r[0] + n1 * r[1] + n2 * r[2], n1 * r[0] + s1 * r[1], n2 * r[0] + s2 * r[2]]
+    x, y, z = goal
+    return [nn, n1, n2, s1, s2], [nn * x + n1 * y + n2 * z, n1 * x + s1 * y, n2 * x + s2 * z]
 
 
-def _record_stiffness(contacts: Contacts, k: Any) -> tuple[Articulated, Vector]:
-    """The 6x6 stiffness and force of a contact about its body's reference point."""
-    (nn, n1, n2, s1, s2), f = pyramid_stiffness(contacts, k)
+def _record_stiffness(contacts: Contacts, k: Any, goal: Vector) -> tuple[Articulated, Vector]:
+    """The 6x6 stiffness of a contact, and the force that pulls towards `goal`, about its body's reference point."""
+    (nn, n1, n2, s1, s2), f = pyramid_stiffness(contacts, k, goal)
     n, t, u = contacts.frame(k)
     point = contacts.vector("point", k)
     # C = [n t u] [[nn n1 n2] [n1 s1 0] [n2 0 s2]] [n t u]'

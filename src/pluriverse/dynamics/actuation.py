@@ -63,19 +63,10 @@ def _dof_force(
         c1, c2, low, high = (value(law, part) for part in range(1, LAW_ROWS))
         wanted = value(law, 0) + c1 * position + c2 * velocity
         force = force + clamp(wanted, low, high)
-        if always_implicit or _keeps_derivative(tree, joint):
-            damping = damping - c2
-        else:
-            damping = damping - select((wanted > low) & (wanted < high), c2, 0.0)
+        free = True if always_implicit else (wanted > low) & (wanted < high)
+        damping = damping - select(free, c2, 0.0)
     if len(laws) > 1 and tree.model.jnt_actfrclimited[joint.ids[0]]:
-        force = clamp(force, *(float(x) for x in tree.model.jnt_actfrcrange[joint.ids[0]]))
+        low, high = (float(x) for x in tree.model.jnt_actfrcrange[joint.ids[0]])
+        free = True if always_implicit else (force > low) & (force < high)
+        force, damping = clamp(force, low, high), select(free, damping, 0.0)
     return force, damping
-
-
-def _keeps_derivative(tree: Tree, joint: Joint) -> bool:
-    """A force limit of the joint, unlike one of its actuator, leaves the derivative as it is."""
-    model = tree.model
-    if not model.jnt_actfrclimited[joint.ids[0]]:
-        return False
-    own = [u for u in range(model.nu) if model.actuator_trnid[u, 0] == joint.ids[0]]
-    return not any(model.actuator_forcelimited[u] for u in own)

@@ -68,7 +68,7 @@ def _place(tree: Tree, node: Node, parent: Pose | None, qpos: list[Any]) -> Pose
     first = node.joints[0]
     if first.type == FREE:
         rows = first.qpos[0]
-        rotation = quaternion_matrix(unit_quaternion(qpos[rows + 3 : rows + 7]))
+        rotation = quaternion_matrix(qpos[rows + 3 : rows + 7])
         columns: list[Vector] = [[0.0] * 3 + [float(i == k) for i in range(3)] for k in range(3)]
         columns += [column(rotation, k) + ZERO3 for k in range(3)]
         return Pose(rotation, ZERO3, ZERO3, ZERO3, list(qpos[rows : rows + 3]), columns)
@@ -94,7 +94,7 @@ def _move(
     if joint.type == BALL:
         anchor = add(origin, matvec(rotation, joint.anchor))
         rows = joint.qpos[0]
-        rotation = matmul(rotation, quaternion_matrix(unit_quaternion(qpos[rows : rows + 4])))
+        rotation = matmul(rotation, quaternion_matrix(qpos[rows : rows + 4]))
         columns += [about(column(rotation, k), anchor) for k in range(3)]
         return rotation, sub(anchor, matvec(rotation, joint.anchor))
 

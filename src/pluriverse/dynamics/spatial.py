@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pluriverse.trace.functions import reciprocal
+
 Vector = list[Any]
 SYMMETRIC = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of a symmetric 3x3's six numbers
 PLACE = {pair: k for k, (i, j) in enumerate(SYMMETRIC) for pair in ((i, j), (j, i))}
@@ -79,12 +81,14 @@ def skew(v: Sequence[Any]) -> Vector:
 
 
 def quaternion_matrix(q: Sequence[Any]) -> Vector:
-    """Rotation matrix of a unit quaternion."""
+    """Rotation matrix of a quaternion of any length: better in float32 than to make it a unit one first."""
     w, x, y, z = q
+    s = 2.0 * reciprocal(dot(q, q))
+    xs, ys, zs = x * s, y * s, z * s
     return [
-        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
-        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
-        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+        1.0 - (y * ys + z * zs), x * ys - w * zs, x * zs + w * ys,
+        x * ys + w * zs, 1.0 - (x * xs + z * zs), y * zs - w * xs,
+        x * zs - w * ys, y * zs + w * xs, 1.0 - (x * xs + y * ys),
     ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from pluriverse import rotations
+from pluriverse.broadcasting import column
 from pluriverse.constants import JOINT_TYPE
 from pluriverse.typing import IndexLike
 
@@ -127,7 +128,7 @@ class RigidJoint:
     def _turned(self, vector: np.ndarray, envs_idx: IndexLike) -> torch.Tensor:
         """([n_envs,] 3) a vector of the link frame in world axes."""
         quat = self.link.get_quat(envs_idx).movedim(-1, 0)
-        fixed = torch.tensor(vector, dtype=quat.dtype, device=quat.device).reshape(-1, *[1] * (quat.ndim - 1))
+        fixed = column(vector, quat).reshape(-1, *[1] * (quat.ndim - 1))
         return rotations.rotate(quat, fixed.expand(-1, *quat.shape[1:])).movedim(0, -1)
 
     def __getattr__(self, name: str) -> Any:

@@ -24,8 +24,8 @@ INLINE M NOT(M m) { return ~m; }
 INLINE M MASK(bool condition) { return (M){} - (I1)condition; }
 INLINE F SELECT(M m, F a, F b) { return m ? a : b; }
 INLINE M SELECT(M m, M a, M b) { return m ? a : b; }
-INLINE F MIN(F a, F b) { return a < b ? a : b; }
-INLINE F MAX(F a, F b) { return a > b ? a : b; }
+INLINE F MIN(F a, F b) { return b < a ? b : a; }  // a NaN in the first operand stays, as in Python
+INLINE F MAX(F a, F b) { return a < b ? b : a; }
 INLINE F ABS(F x) { return x < (T)0 ? -x : x; }
 INLINE F GATHER(const T* table, F number) { F r; for (int k = 0; k < WIDTH; ++k) r[k] = table[(int)number[k]]; return r; }
 INLINE F SQRT(F x) { return __builtin_elementwise_sqrt(x); }

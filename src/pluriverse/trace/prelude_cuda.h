@@ -20,8 +20,8 @@ typedef bool M;
   if (lane == 0 && (condition) && !(word[env] & (bit))) { word[env] |= (bit); *(volatile int*)(alarm) = 1; } } while (0)
 
 INLINE T ABS(T x) { return fabs(x); }
-INLINE T MIN(T a, T b) { return a < b ? a : b; }
-INLINE T MAX(T a, T b) { return a > b ? a : b; }
+INLINE T MIN(T a, T b) { return b < a ? b : a; }  // a NaN in the first operand stays, as in Python
+INLINE T MAX(T a, T b) { return a < b ? b : a; }
 INLINE T SELECT(bool m, T a, T b) { return m ? a : b; }
 INLINE bool SELECT(bool m, bool a, bool b) { return m ? a : b; }
 #if T_IS_DOUBLE

@@ -160,7 +160,7 @@ class Program:
     # ---- expressions -------------------------------------------------------------------------------------------------
 
     def node(self, op: str, *args: Any, kind: str = FLOAT) -> Expr:
-        key = (op, *((id(a),) if isinstance(a, (Expr, Table)) else a for a in args))
+        key = (op, kind, *((id(a),) if isinstance(a, (Expr, Table)) else (type(a), a) for a in args))
         block: Block | None = self.block
         while block is not None:
             if key in block.known:
