@@ -1,8 +1,8 @@
 """A device that is not this one, on any machine: what would wait for a GPU, or copy to it by a slow path, is an error.
 
-State tensors lie on torch's 'meta' device, which has shapes and no numbers: whatever needs a number of the device at the
-host (`item`, `bool`, `nonzero`, `cpu`) raises there by itself. What a GPU would take by waiting and 'meta' takes without
-a word is found in the calls of torch: host numbers and host tensors that meet device tensors.
+State tensors lie on torch's 'meta' device, which has shapes and no numbers: whatever needs a number of the device at
+the host (`item`, `bool`, `nonzero`, `cpu`) raises there by itself. What a GPU would take by waiting and 'meta' takes
+without a word is found in the calls of torch: host numbers and host tensors that meet device tensors.
 """
 
 from __future__ import annotations

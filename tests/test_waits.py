@@ -1,4 +1,4 @@
-"""Calls of the training loop: none waits for the device or copies to it by a path that waits, and they launch little."""
+"""Calls of the training loop: none waits for the device, by a copy to it either, and they launch little."""
 
 from __future__ import annotations
 

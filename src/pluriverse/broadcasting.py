@@ -182,7 +182,8 @@ def _by_env(tensor: torch.Tensor, envs: Envs) -> torch.Tensor:
 
 def _as_tensor(value: Any, name: str, like: torch.Tensor, allow_inf: bool) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
-        if value.dtype == torch.bool or value.dtype.is_complex:
+        is_dtype = value.dtype == like.dtype
+        if not is_dtype and (value.dtype == torch.bool or value.dtype.is_complex):
             raise _dtype_error(name, value.dtype)
         if value.requires_grad:
             value = value.detach()
@@ -191,7 +192,7 @@ def _as_tensor(value: Any, name: str, like: torch.Tensor, allow_inf: bool) -> to
             bad = ~value.isfinite() if not allow_inf else value.isnan()
             if bad.any():
                 raise _number_error(name, value.numpy(), bad.numpy(), allow_inf)
-        if value.dtype == like.dtype and value.device == like.device:
+        if is_dtype and value.device == like.device:
             return value
         return to_device(value, like.device, like.dtype)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
