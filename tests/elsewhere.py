@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import kernel_doubles
-from pluriverse import rigid_solver
+from pluriverse.solver import rigid_solver
 
 DEVICE = torch.device("meta")
 

@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 import torch
 
-from pluriverse import rigid_solver, scene
+from pluriverse import scene
+from pluriverse.solver import rigid_solver
 
 ARM_AND_BALL = """
 <mujoco model="arm">

@@ -17,7 +17,7 @@ from pluriverse.control_laws import control_laws
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.state import State
 from pluriverse.step import Smooth, StepSettings, smooth_forces, step
 from pluriverse.step_kernel import Inputs, StepKernel
 from pluriverse.trace.numbers import Numbers

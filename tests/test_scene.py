@@ -14,8 +14,8 @@ import torch
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL
 from pluriverse import speed_log
+from pluriverse.solver.status_monitor import PERIOD
 from pluriverse.speed_log import SpeedLog
-from pluriverse.status_monitor import PERIOD
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from physics_reference import (
 )
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
 from pluriverse.step_kernel import KinematicsKernel, lane_count, trace_step
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.source import Target, print_source
@@ -72,8 +72,8 @@ def motion_bits(state: State) -> np.ndarray:
 # ---- accuracy --------------------------------------------------------------------------------------------------------
 
 
-# The height of a geom 2 m from the origin over a tilted plane is a sum of products in float32: one unit in its last place is
-# 1.5e-8 m, which a stiff contact turns into 2.3e-5 of the acceleration, where 1.7e-5 are allowed.
+# The height of a geom 2 m from the origin over a tilted plane is a sum of products in float32: one unit in its last
+# place is 1.5e-8 m, which a stiff contact turns into 2.3e-5 of the acceleration, where 1.7e-5 are allowed.
 TILTED = pytest.mark.xfail(strict=True, reason="a tilted plane far from the origin: 2.3e-5 where 1.7e-5 are allowed")
 
 

@@ -19,12 +19,12 @@ from pluriverse.logging import logger
 from pluriverse.materials import Rigid
 from pluriverse.morphs import MJCF, Morph, Primitive
 from pluriverse.options import Options, ProfilingOptions, RigidOptions, SimOptions, ViewerOptions, VisOptions
-from pluriverse.rigid_solver import RigidSolver
 from pluriverse.runtime import runtime
 from pluriverse.simulator import Simulator
-from pluriverse.solver_settings import step_settings, substeps_of
+from pluriverse.solver.rigid_solver import RigidSolver
+from pluriverse.solver.settings import step_settings, substeps_of
+from pluriverse.solver.states import SimState
 from pluriverse.speed_log import SpeedLog
-from pluriverse.states import SimState
 from pluriverse.surfaces import Default, Surface
 from pluriverse.typing import IndexLike
 

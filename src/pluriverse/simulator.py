@@ -8,8 +8,8 @@ import torch
 
 from pluriverse.errors import GenesisException
 from pluriverse.options import RigidOptions, SimOptions
-from pluriverse.rigid_solver import RigidSolver
-from pluriverse.states import SimState
+from pluriverse.solver.rigid_solver import RigidSolver
+from pluriverse.solver.states import SimState
 from pluriverse.typing import ArrayLike, IndexLike
 
 if TYPE_CHECKING:

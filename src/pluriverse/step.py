@@ -200,7 +200,7 @@ def implicit_acceleration(
         motions = body_motions(tree, smooth.poses, by_dof(tree, qacc))
         pull = {node: negate(rigid_times(smooth.inertias[node], motions[node])) for node in tree.nodes}
         rotors = {d: smooth.armature[d] * a for d, a in qacc.items()}
-        if solver_path(tree.model, settings) == "sweep":
+        if tree.model.nv > SMALL or solver_path(tree.model, settings) == "sweep":  # damping couples nothing
             damped = articulated_sweep(tree, smooth.poses, smooth.inertias, pull, diagonal, rotors)[0]
         else:
             M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)

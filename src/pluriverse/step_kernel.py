@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pluriverse.body_states import BODY_STATE_ROWS, body_states
+from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
 from pluriverse.model import Model
 from pluriverse.runtime import runtime

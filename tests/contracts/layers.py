@@ -17,9 +17,8 @@ TABLE = """
 1 constants devices cuda_driver runtime options morphs materials surfaces textures rotations
 2 importers model control_laws collision_pairs
 3 trace
-4 dynamics collision constraints step body_states step_kernel
-5 indexing broadcasting forwarding axes state states actuators gains commands dof_states link_states geom_friction
-5 status_monitor solver_settings rigid_solver checkpoint
+4 dynamics collision constraints step step_kernel
+5 solver checkpoint
 6 entities kinematic_tools sensors rendering recorders viewer
 7 scene simulator speed_log
 8 distributed envs compat cli

@@ -22,8 +22,8 @@ from physics_reference import (
     settings_of,
     with_signs_of,
 )
-from pluriverse.body_states import body_states
 from pluriverse.dynamics.bias import bias_forces
+from pluriverse.dynamics.body_states import body_states
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.tree import Tree

@@ -23,7 +23,7 @@ from .contacts import Contacts
 from .rows import JointRows
 
 FAR = 1e30
-LONG_STEP = 0.5  # of the acceleration
+LONG_STEP, LONG_STEP_OF_MANY, MANY_DOFS = 0.5, 0.05, 36  # shares of the acceleration
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
 
 
 def _far(now: dict[int, Any], target: dict[int, Any]) -> Any:
-    """Whether a step is so long that the rounding of its solution shows."""
+    """Whether a step is so long that the rounding of its solution shows. Large systems round more."""
     step, size = 0.0, 0.0
     for d in now:
         step, size = step + absolute(target[d] - now[d]), size + absolute(target[d])
-    return step > LONG_STEP * size
+    return step > size * (LONG_STEP if len(now) <= MANY_DOFS else LONG_STEP_OF_MANY)
 
 
 def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:

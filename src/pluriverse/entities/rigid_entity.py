@@ -12,10 +12,10 @@ from pluriverse.entities.rigid_geom import RigidGeom
 from pluriverse.entities.rigid_joint import RigidJoint
 from pluriverse.entities.rigid_link import RigidLink
 from pluriverse.errors import GenesisException
-from pluriverse.forwarding import with_local_index
-from pluriverse.indexing import RowAxis
-from pluriverse.rigid_solver import RigidSolver
-from pluriverse.states import RigidEntityState
+from pluriverse.solver.forwarding import with_local_index
+from pluriverse.solver.indexing import RowAxis
+from pluriverse.solver.rigid_solver import RigidSolver
+from pluriverse.solver.states import RigidEntityState
 from pluriverse.typing import ArrayLike, IndexLike
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pluriverse.typing import ArrayLike, IndexLike
 if TYPE_CHECKING:
     from pluriverse.entities.rigid_entity import RigidEntity
     from pluriverse.entities.rigid_link import RigidLink
-    from pluriverse.rigid_solver import RigidSolver
+    from pluriverse.solver.rigid_solver import RigidSolver
 
 _TYPE_OF_MUJOCO = {
     0: GEOM_TYPE.PLANE,

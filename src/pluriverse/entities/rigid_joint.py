@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from pluriverse import rotations
-from pluriverse.broadcasting import column
 from pluriverse.constants import JOINT_TYPE
+from pluriverse.solver.broadcasting import column
 from pluriverse.typing import IndexLike
 
 if TYPE_CHECKING:
     from pluriverse.entities.rigid_entity import RigidEntity
     from pluriverse.entities.rigid_link import RigidLink
-    from pluriverse.rigid_solver import RigidSolver
+    from pluriverse.solver.rigid_solver import RigidSolver
 
 _TYPE_OF_MUJOCO = {
     0: JOINT_TYPE.FREE,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pluriverse.entities.rigid_entity import RigidEntity
     from pluriverse.entities.rigid_geom import RigidGeom
     from pluriverse.entities.rigid_joint import RigidJoint
-    from pluriverse.rigid_solver import RigidSolver
+    from pluriverse.solver.rigid_solver import RigidSolver
 
 
 class RigidLink:

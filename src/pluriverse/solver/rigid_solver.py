@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from pluriverse.axes import Axes
-from pluriverse.broadcasting import Field, column, fill_envs, spread
-from pluriverse.commands import Commands
-from pluriverse.dof_states import DofStates
 from pluriverse.errors import GenesisException
-from pluriverse.forwarding import to_part
-from pluriverse.gains import Gains
-from pluriverse.geom_friction import GeomFriction
-from pluriverse.indexing import Envs, rows_at
-from pluriverse.link_states import LinkStates
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
-from pluriverse.states import RigidSolverState
-from pluriverse.status_monitor import PERIOD, StatusMonitor
+from pluriverse.solver.axes import Axes
+from pluriverse.solver.broadcasting import Field, column, fill_envs, spread
+from pluriverse.solver.commands import Commands
+from pluriverse.solver.dof_states import DofStates
+from pluriverse.solver.forwarding import to_part
+from pluriverse.solver.gains import Gains
+from pluriverse.solver.geom_friction import GeomFriction
+from pluriverse.solver.indexing import Envs, rows_at
+from pluriverse.solver.link_states import LinkStates
+from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+from pluriverse.solver.states import RigidSolverState
+from pluriverse.solver.status_monitor import PERIOD, StatusMonitor
 from pluriverse.step import StepSettings
 from pluriverse.step_kernel import KinematicsKernel, StepKernel
 from pluriverse.typing import ArrayLike, IndexLike

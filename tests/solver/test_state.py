@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from kernel_doubles import ARM_AND_BALL
-from pluriverse.indexing import EnvAxis, Envs
 from pluriverse.model import Model
-from pluriverse.state import STATUS_NON_FINITE, State
+from pluriverse.solver.indexing import EnvAxis, Envs
+from pluriverse.solver.state import STATUS_NON_FINITE, State
 
 CPU = torch.device("cpu")
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL, KinematicsDouble
 from pluriverse import rotations
-from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
+from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
 
 N_ENVS = [0, 1, 2, 3, 4, 7]
 

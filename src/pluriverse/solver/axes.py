@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pluriverse.indexing import EnvAxis, Envs, RowAxis, Rows
 from pluriverse.model import Model
+from pluriverse.solver.indexing import EnvAxis, Envs, RowAxis, Rows
 from pluriverse.typing import IndexLike
 
 JOINT_FREE, JOINT_BALL = 0, 1  # mjtJoint

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pluriverse.broadcasting import Field, column
 from pluriverse.control_laws import control_laws
-from pluriverse.indexing import Envs, Memory, Rows, rows_at
 from pluriverse.model import Model
+from pluriverse.solver.broadcasting import Field, column
+from pluriverse.solver.indexing import Envs, Memory, Rows, rows_at
 
 _BIAS_AFFINE = 1  # mjtBias
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import FAULT_COUNT, Envs, Memory, Rows, to_device
+from pluriverse.solver.indexing import FAULT_COUNT, Envs, Memory, Rows, to_device
 
 
 class Field:

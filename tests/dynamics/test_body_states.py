@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from physics_models import load, names, world
 from physics_reference import DOUBLE, FloatStep, error, mujoco_body_states, mujoco_data, samples, stages, with_signs_of
-from pluriverse.body_states import body_states, quaternion_from
+from pluriverse.dynamics.body_states import body_states, quaternion_from
 from pluriverse.dynamics.tree import rotation
 
 

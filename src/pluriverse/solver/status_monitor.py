@@ -6,7 +6,7 @@ import torch
 
 from pluriverse.errors import GenesisException
 from pluriverse.logging import logger
-from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
 
 PERIOD = 10  # steps between looks
 

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluriverse.broadcasting import Field, spread
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import FAULT_COUNT, EnvAxis, Envs, RowAxis
+from pluriverse.solver.broadcasting import Field, spread
+from pluriverse.solver.indexing import FAULT_COUNT, EnvAxis, Envs, RowAxis
 
 CPU = torch.device("cpu")
 N_ROWS = 4

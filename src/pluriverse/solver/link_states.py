@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from pluriverse import rotations
-from pluriverse.axes import JOINT_FREE, Axes
-from pluriverse.body_states import BODY_STATE_ROWS
-from pluriverse.broadcasting import Field, column, spread
 from pluriverse.constants import link_ref_frame
+from pluriverse.dynamics.body_states import BODY_STATE_ROWS
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import Envs, Rows, rows_at, to_device
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.axes import JOINT_FREE, Axes
+from pluriverse.solver.broadcasting import Field, column, spread
+from pluriverse.solver.indexing import Envs, Rows, rows_at, to_device
+from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
 if TYPE_CHECKING:

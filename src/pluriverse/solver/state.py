@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from pluriverse.broadcasting import column, copy_envs, fill_envs
 from pluriverse.control_laws import control_laws
-from pluriverse.indexing import Envs
 from pluriverse.model import Model
+from pluriverse.solver.broadcasting import column, copy_envs, fill_envs
+from pluriverse.solver.indexing import Envs
 from pluriverse.step import NON_FINITE, UNCONVERGED
 
 STATUS_NON_FINITE = NON_FINITE  # the environment met a NaN or an infinity; it is frozen until it is reset

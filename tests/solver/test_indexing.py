@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import EnvAxis, RowAxis
+from pluriverse.solver.indexing import EnvAxis, RowAxis
 
 CPU = torch.device("cpu")
 

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from pluriverse import rotations
-from pluriverse.axes import JOINT_FREE, Axes
-from pluriverse.broadcasting import Field, column, spread
-from pluriverse.indexing import Envs, Rows, rows_at
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.axes import JOINT_FREE, Axes
+from pluriverse.solver.broadcasting import Field, column, spread
+from pluriverse.solver.indexing import Envs, Rows, rows_at
+from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pluriverse.axes import Axes
-from pluriverse.broadcasting import Field, copy_envs, spread
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import Envs, Rows, rows_at
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.axes import Axes
+from pluriverse.solver.broadcasting import Field, copy_envs, spread
+from pluriverse.solver.indexing import Envs, Rows, rows_at
+from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
 LOWEST, HIGHEST = 1e-2, 5.0  # Genesis's range of coefficients

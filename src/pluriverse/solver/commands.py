@@ -15,15 +15,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pluriverse.actuators import ActuatorLaws, law_force
-from pluriverse.axes import Axes
-from pluriverse.broadcasting import Field, fill_envs, spread
 from pluriverse.constants import CTRL_MODE
 from pluriverse.errors import GenesisException
-from pluriverse.gains import Gains
-from pluriverse.indexing import Envs, Memory, Rows
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.actuators import ActuatorLaws, law_force
+from pluriverse.solver.axes import Axes
+from pluriverse.solver.broadcasting import Field, fill_envs, spread
+from pluriverse.solver.gains import Gains
+from pluriverse.solver.indexing import Envs, Memory, Rows
+from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
 POSITION, VELOCITY, FORCE = int(CTRL_MODE.POSITION), int(CTRL_MODE.VELOCITY), int(CTRL_MODE.FORCE)

@@ -10,7 +10,7 @@ import torch
 
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL
-from pluriverse.status_monitor import PERIOD
+from pluriverse.solver.status_monitor import PERIOD
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 

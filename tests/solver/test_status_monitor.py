@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import kernel_doubles
-from pluriverse.indexing import FAULT_COUNT, FAULT_INDEX
-from pluriverse.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
-from pluriverse.status_monitor import PERIOD
+from pluriverse.solver.indexing import FAULT_COUNT, FAULT_INDEX
+from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
+from pluriverse.solver.status_monitor import PERIOD
 
 
 class FailingStep(kernel_doubles.StepDouble):
@@ -29,7 +29,7 @@ class FailingStep(kernel_doubles.StepDouble):
 @pytest.fixture
 def make(gs_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
     kernel_doubles.install(monkeypatch)
-    monkeypatch.setattr("pluriverse.rigid_solver.StepKernel", FailingStep)
+    monkeypatch.setattr("pluriverse.solver.rigid_solver.StepKernel", FailingStep)
 
     def build(strict: bool = False) -> Any:
         FailingStep.trouble = {}

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import torch
 
-from pluriverse.actuators import dof_gains, dof_limits
-from pluriverse.axes import Axes
-from pluriverse.broadcasting import Field, column, spread
 from pluriverse.errors import GenesisException
-from pluriverse.indexing import Envs, Rows
 from pluriverse.model import Model
-from pluriverse.state import State
+from pluriverse.solver.actuators import dof_gains, dof_limits
+from pluriverse.solver.axes import Axes
+from pluriverse.solver.broadcasting import Field, column, spread
+from pluriverse.solver.indexing import Envs, Rows
+from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
 

@@ -1,0 +1,1 @@
+"""A batch of environments: its arrays, and every command, getter and setter on them with global indices."""
