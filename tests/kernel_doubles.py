@@ -75,7 +75,7 @@ class KinematicsDouble:
         model, data = self.mj_model, mujoco.MjData(self.mj_model)
         velocity = np.zeros(6)
         for env in range(state.n_envs):
-            data.qpos, data.qvel = state.qpos[:, env].numpy(), state.qvel[:, env].numpy()
+            data.qpos, data.qvel = state.qpos[:, env].cpu().numpy(), state.qvel[:, env].cpu().numpy()
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             mujoco.mj_comVel(model, data)

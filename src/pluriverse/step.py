@@ -138,7 +138,7 @@ def constrained_acceleration(
         diagonal=smooth.armature,
         joint_rows=rows,
         contacts=contacts,
-        refines=coupled,
+        refines=coupled and _refines(tree, rows, contacts),
         solve=solve(tree, smooth, rows, contacts),
     )
     if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
@@ -177,13 +177,23 @@ def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts
     M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
     joint_forces = smooth.joint_forces()
 
-    def residual(now: dict[int, Any]) -> dict[int, Any]:
+    def forces(now: dict[int, Any] | None) -> dict[int, Any]:
+        if now is None:
+            bias = bias_forces(tree, smooth.poses, smooth.forces)
+            return {d: f - bias[d] for d, f in joint_forces.items()}
         motions = body_motions(tree, smooth.poses, by_dof(tree, now))
         needed = {n: add(smooth.forces[n], rigid_times(smooth.inertias[n], motions[n])) for n in tree.nodes}
         bias = bias_forces(tree, smooth.poses, needed)
         return {d: f - bias[d] - smooth.armature[d] * now[d] for d, f in joint_forces.items()}
 
-    return JointSpace(tree, smooth.poses, M, residual, rows, contacts).solve
+    return JointSpace(tree, smooth.poses, M, forces, rows, contacts, _refines(tree, rows, contacts)).solve
+
+
+def _refines(tree: Tree, rows: JointRows, contacts: Contacts) -> bool:
+    """Whether joint coordinates are so ill conditioned in float32 that solutions are to be refined: in large systems,
+    and where one-sided rows couple dofs."""
+    coupling = any(len(r.dofs) > 1 and not r.two_sided for r in rows.rows)
+    return tree.model.nv > SMALL or contacts.coupled or coupling
 
 
 def implicit_acceleration(

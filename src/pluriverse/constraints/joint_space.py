@@ -43,30 +43,30 @@ Matrix = dict[tuple[int, int], Any]
 class JointSpace:
     """A step's system in joint coordinates.
 
-    mass_matrix: lower triangle of M; residual: the joint forces that an acceleration leaves, f - M a.
+    mass_matrix: lower triangle of M; forces: f - M a for an acceleration a by dof, or f alone for None. refines:
+    solve for the step from the present acceleration. In float32 that is more exact: every iteration refines the one
+    before, and M a is summed body by body.
     """
 
     tree: Tree
     poses: dict[Node, Pose]
     mass_matrix: Matrix
-    residual: Callable[[dict[int, Any]], dict[int, Any]]
+    forces: Callable[[dict[int, Any] | None], dict[int, Any]]
     joint_rows: JointRows
     contacts: Contacts
+    refines: bool
 
     def solve(self, now: dict[int, Any]) -> tuple[dict[int, Any], dict[Node, Vector]]:
-        """The minimiser for the rows that are active at `now`, and the body motions it makes.
-
-        Solved for the step from `now`, not for the acceleration: so every iteration refines the one before, as float32
-        asks for, and what is left of the forces is summed body by body, which is more exact than M times `now`.
-        """
+        """The minimiser for the rows that are active at `now`, and the body motions it makes."""
         n = self.tree.model.nv
-        left = self.residual(now)
-        H, f = dict(self.mass_matrix), [left[d] for d in range(n)]
+        start = self.forces(now if self.refines else None)
+        H, f = dict(self.mass_matrix), [start[d] for d in range(n)]
         for r in self.joint_rows.rows:
             x = r.residual(now)
             D = r.active_weight(x)
+            goal = -x if self.refines else r.reference
             for a, (i, ci) in enumerate(zip(r.dofs, r.coefficients, strict=True)):
-                f[i] = f[i] - D * x * ci
+                f[i] = f[i] + D * goal * ci
                 for j, cj in list(zip(r.dofs, r.coefficients, strict=True))[: a + 1]:
                     place = (max(i, j), min(i, j))
                     H[place] = H.get(place, 0.0) + D * ci * cj
@@ -75,15 +75,19 @@ class JointSpace:
         if self.contacts.capacity:
             add_contacts = self._with_coupled_contacts if self.contacts.coupled else self._with_world_contacts
             H, f = add_contacts(self.contacts, H, f)
-        step = solve_joint_space(self.tree.run, n, H, f)
-        target = {d: now[d] + step[d] for d in range(n)}
+        solution = solve_joint_space(self.tree.run, n, H, f)
+        target = {d: now[d] + solution[d] if self.refines else solution[d] for d in range(n)}
         return target, body_motions(self.tree, self.poses, [target[d] for d in range(n)])
+
+    def _goal(self, k: Any) -> Vector:
+        """What the rows of contact k pull to: their reference, or what the present acceleration misses of it."""
+        return negate(self.contacts.vector("now", k)) if self.refines else self.contacts.vector("reference", k)
 
     def _with_world_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
         """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their
         stiffness."""
         run = self.tree.run
-        read = body_stiffness(self.tree, contacts, lambda k: negate(contacts.vector("now", k)))
+        read = body_stiffness(self.tree, contacts, self._goal)
         any_contact: Any = False
         for touched in contacts.touched.values():
             any_contact = any_contact | touched.value
@@ -143,7 +147,7 @@ class JointSpace:
                 push[i] = 0.0
             geometry = _DofGeometry(self.tree, self.poses, contacts)
             for k in run.each(contacts.records):
-                _add_contact(geometry, k, total, push)
+                _add_contact(geometry, k, self._goal(k), total, push)
         present = [H.get(place, 0.0) for place in places] + f
         values = run.choose(
             any_contact.value,
@@ -156,10 +160,10 @@ class JointSpace:
         return dict(zip(places, values, strict=False)), values[len(places) :]
 
 
-def _add_contact(geometry: _DofGeometry, k: Any, total: Any, push: Any) -> None:
-    """Adds J' W J of contact k's active rows to the dense system (lower triangle), and takes J' W of what they miss."""
+def _add_contact(geometry: _DofGeometry, k: Any, goal: Vector, total: Any, push: Any) -> None:
+    """Adds J' W J of contact k's active rows, and J' W times what they pull to, to the dense system (lower half)."""
     run, n, contacts = geometry.run, geometry.n, geometry.contacts
-    (nn, n1, n2, s1, s2), force = pyramid_stiffness(contacts, k, negate(contacts.vector("now", k)))
+    (nn, n1, n2, s1, s2), force = pyramid_stiffness(contacts, k, goal)
     J = run.array(3 * n, scratch=True)
     for d in run.range(n):
         column = contacts.in_frame(k, geometry.point_jacobian(k, d))
