@@ -3,8 +3,10 @@
 cost(a) = 1/2 (a - a_smooth)' M (a - a_smooth) + sum over rows of D/2 min(J a - reference, 0)^2.
 
 One iteration solves for the minimiser a* of the cost with the present set of active rows. If no row changes sign
-between a and a*, a* is the exact minimum. Else an exact line search along v = a* - a, where only the rows that change
-matter: phi'(t) = h (t - 1) + sum over those rows of +-D j (x + t j), with h = v' H v a sum of squares.
+between a and a*, a* is the exact minimum. Else the first iterations go to a* and try again with its active set, which
+nearly always suffices. Later ones search the exact minimum along v = a* - a, so that the cost falls from then on. There
+only the rows that change matter: phi'(t) = h (t - 1) + sum over those rows of +-D j (x + t j), with h = v' H v a sum of
+squares.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from .contacts import Contacts
 from .rows import JointRows
 
 FAR = 1e30
+FREE_STEPS = 4  # whole steps before the first line search, at most half of all
 LONG_STEP, LONG_STEP_OF_MANY, MANY_DOFS = 0.5, 0.05, 36  # shares of the acceleration
 
 
@@ -57,6 +60,7 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
     """Moves `qacc` (variables by dof, holding the start) to the minimum. Returns whether the iterations ran out."""
     run, contacts = problem.tree.run, problem.contacts
     running = run.variable(True)
+    free_steps = run.variable(float(min(FREE_STEPS, options.iterations // 2)))
     for _ in run.repeat(options.iterations, running):
         now = {d: variable.value for d, variable in qacc.items()}
         target, motions = problem.solve(now)
@@ -64,8 +68,9 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
         changed = run.lane_any(_contacts_change(problem, motions) | changed)
         goes_on = changed | _far(now, target) if problem.refines else changed
         step, finished = run.variable(1.0), run.variable(logical_not(goes_on))
-        for _ in run.when(changed):
+        for _ in run.when(changed & (free_steps.value < 0.5), together=True):
             step.value, finished.value = _line_search(problem, now, target, options)
+        free_steps.value = free_steps.value - 1.0
         t = step.value
         for d, variable in qacc.items():
             variable.value = select((t < 1.0) | (t > 1.0), now[d] + t * (target[d] - now[d]), target[d])

@@ -119,7 +119,7 @@ class Numbers:
     def gather(self, table: Sequence[float], number: float) -> float:
         return table[int(number)]
 
-    def when(self, condition: bool) -> Iterator[None]:
+    def when(self, condition: bool, *, together: bool = False) -> Iterator[None]:
         if condition:
             yield None
 

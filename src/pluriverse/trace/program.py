@@ -258,14 +258,17 @@ class Program:
 
     # ---- control flow ------------------------------------------------------------------------------------------------
 
-    def when(self, condition: Any) -> Iterator[None]:
-        """The block runs for the environments (and lanes) whose condition holds."""
+    def when(self, condition: Any, *, together: bool = False) -> Iterator[None]:
+        """The block runs for the environments (and lanes) whose condition holds.
+
+        together: the lanes of an environment agree on the condition, so that they may be summed in the block.
+        """
         if not isinstance(condition, Expr):
             if condition:
                 yield None
             return
-        with_lanes_together = condition.op == "lane_any"
-        yield from self._nested("when", {"condition": condition, "uniform": with_lanes_together}, None)
+        together = together or condition.op == "lane_any"
+        yield from self._nested("when", {"condition": condition, "uniform": together}, None)
 
     def range(self, *bounds: Any) -> Iterator[Any]:
         """A counted loop (not unrolled)."""
