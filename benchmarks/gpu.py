@@ -80,12 +80,12 @@ def compile_engine(given: str, engine: str, envs: list[int], device: str) -> int
     import pluriverse as gs
 
     gs.init(backend=gs.cuda if device == "cuda" else gs.cpu, logging_level="warning")
-    settings = Settings((), device, threads=1, repeats=1, full_range=False)
+    settings = Settings((), device, threads=1, repeats=1, controls="near")
     scene = find_scene(given)
     with tempfile.TemporaryDirectory() as folder:
         file = write_model(scene, Path(folder), mask=True)
         for n_envs in envs:
-            built = build_engine(engine, make_case(scene, file, n_envs, 2, 1, full_range=False), settings)
+            built = build_engine(engine, make_case(scene, file, n_envs, 2, 1, controls="near"), settings)
             built.restart()
             built.run()
             built.wait()

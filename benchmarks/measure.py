@@ -21,7 +21,7 @@ class Settings:
     device: str  # cpu | cuda
     threads: int
     repeats: int
-    full_range: bool
+    controls: str
 
     def engines(self) -> tuple[str, ...]:
         """Names of the engines to build: on a GPU, pluriverse also captured in a graph."""
@@ -40,7 +40,7 @@ def build_engine(name: str, case: Case, settings: Settings) -> Engine:
         return MujocoEngine(case, settings.threads)
     from engines.mujoco_warp_engine import MujocoWarpEngine
 
-    return MujocoWarpEngine(case, "cuda:0" if settings.device == "cuda" else "cpu", settings.full_range)
+    return MujocoWarpEngine(case, "cuda:0" if settings.device == "cuda" else "cpu", settings.controls)
 
 
 def measure(case: Case, settings: Settings, log: Callable[[str], None]) -> dict[str, Any]:

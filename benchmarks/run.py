@@ -17,7 +17,7 @@ from typing import Any
 import machine
 import report
 from measure import Settings, measure
-from scenes import Case, find_scene, make_case, write_model
+from scenes import CONTROLS, Case, find_scene, make_case, write_model
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -33,7 +33,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--precision", choices=("32", "64"), default="32")
     parser.add_argument("--against", nargs="*", choices=("mujoco", "mujoco_warp"), default=[])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="CPU cores for every engine")
-    parser.add_argument("--full-range", action="store_true", help="controls over the actuators' whole range")
+    parser.add_argument(
+        "--controls", choices=CONTROLS, default="near", help="targets held, near home, or over all of their range"
+    )
     parser.add_argument(
         "--budget", type=float, default=float("inf"), help="seconds after which no further case is begun"
     )
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     begin = time.perf_counter()
     machine.limit_threads(options.threads)
     start_session(options)
-    settings = Settings(tuple(options.against), options.device, options.threads, options.repeats, options.full_range)
+    settings = Settings(tuple(options.against), options.device, options.threads, options.repeats, options.controls)
     results: list[dict[str, Any]] = []
     skipped = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +71,7 @@ def cases(options: argparse.Namespace, folder: Path) -> Iterator[Case]:
         file = write_model(scene, folder, mask=options.mask)
         for n_envs in options.envs:
             for substeps in options.substeps:
-                yield make_case(scene, file, n_envs, options.steps, substeps, full_range=options.full_range)
+                yield make_case(scene, file, n_envs, options.steps, substeps, controls=options.controls)
 
 
 def document(options: argparse.Namespace, results: list[dict[str, Any]]) -> dict[str, Any]:

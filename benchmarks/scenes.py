@@ -16,6 +16,9 @@ MASKED = "_masked"  # ends the name of a written file
 PERIOD = 20  # physics steps between new controls
 
 
+CONTROLS = ("hold", "near", "full")
+
+
 @dataclass(frozen=True)
 class Scene:
     """A model and its protocol. What is None is taken from the model: see `home_qpos` and `control_centre`.
@@ -118,7 +121,7 @@ class Case:
 
 
 def make_case(
-    scene: Scene, file: Path, n_envs: int, steps: int, substeps: int, *, full_range: bool, seed: int = 0
+    scene: Scene, file: Path, n_envs: int, steps: int, substeps: int, *, controls: str, seed: int = 0
 ) -> Case:
     """Draws start states and controls. Environment i gets the same numbers in every batch size."""
     import mujoco
@@ -128,17 +131,17 @@ def make_case(
     model = mujoco.MjModel.from_xml_path(str(file))
     period = -(-PERIOD // substeps) * substeps
     lengths = tuple(min(period, steps - start) for start in range(0, steps, period))
-    centre, width = control_centre(scene, model), control_width(scene, model, full_range)
-    controls = []
+    centre, width = control_centre(scene, model), control_width(scene, model, controls)
+    drawn = []
     for block in range(len(lengths)):
         noise = np.random.default_rng([seed, 1 + block]).uniform(-1, 1, (n_envs, model.nu))
         control = centre + width * noise
         limited = model.actuator_ctrllimited.astype(bool)
         low, high = np.where(limited[:, None], model.actuator_ctrlrange, (-np.inf, np.inf)).T
-        controls.append(np.clip(control, low, high).astype(np.float32))
+        drawn.append(np.clip(control, low, high).astype(np.float32))
     qpos = start_states(scene, model, n_envs, seed).astype(np.float32)
     masked = file.stem.endswith(MASKED)
-    return Case(scene, file, model, n_envs, steps, substeps, masked, qpos, tuple(controls), lengths)
+    return Case(scene, file, model, n_envs, steps, substeps, masked, qpos, tuple(drawn), lengths)
 
 
 def home_qpos(scene: Scene, model: mujoco.MjModel) -> np.ndarray:
@@ -189,9 +192,11 @@ def control_centre(scene: Scene, model: mujoco.MjModel) -> np.ndarray:
     return np.where(holds, model.actuator_gear[:, 0] * home[model.jnt_qposadr[joint]], 0.0)
 
 
-def control_width(scene: Scene, model: mujoco.MjModel, full_range: bool) -> np.ndarray:
-    """(nu,): how far controls go to either side of the centre. For the full range far enough to reach both ends."""
-    if scene.control_width is not None and not full_range:
+def control_width(scene: Scene, model: mujoco.MjModel, controls: str) -> np.ndarray:
+    """(nu,): how far controls go to either side of the centre; for `full` far enough to reach both ends."""
+    if controls == "hold":
+        return np.zeros(model.nu)
+    if scene.control_width is not None and controls == "near":
         return np.full(model.nu, scene.control_width)
     whole = model.actuator_ctrlrange[:, 1] - model.actuator_ctrlrange[:, 0]
     return np.where(model.actuator_ctrllimited.astype(bool), whole, 1.0)

@@ -19,7 +19,7 @@ class MujocoWarpEngine(Steppable):
 
     name = "mujoco_warp"
 
-    def __init__(self, case: Case, device: str, full_range: bool) -> None:
+    def __init__(self, case: Case, device: str, controls: str) -> None:
         import mujoco_warp as mjw
         import warp as wp
 
@@ -32,7 +32,7 @@ class MujocoWarpEngine(Steppable):
             self._model.opt.warn_overflow = 0  # the flags are read instead of printed
             self._start = wp.array(case.qpos, dtype=float)
             self._controls = [wp.array(control, dtype=float) for control in case.controls]
-        contacts, rows = room_needed(case, full_range)
+        contacts, rows = room_needed(case, controls)
         for _ in range(_ATTEMPTS):
             self._allocate(contacts, rows)
             if not self._device.is_cuda or not self._overflows():
@@ -109,14 +109,14 @@ class MujocoWarpEngine(Steppable):
         )
 
 
-def room_needed(case: Case, full_range: bool) -> tuple[int, int]:
+def room_needed(case: Case, controls: str) -> tuple[int, int]:
     """Contacts and constraint rows an environment needs, from MuJoCo on the first environments of this workload.
 
     It does not depend on the batch size: MuJoCo Warp compiles the number of rows into its kernels.
     """
     import mujoco
 
-    sample = make_case(case.scene, case.file, _SAMPLE, _SAMPLE_STEPS, 1, full_range=full_range)
+    sample = make_case(case.scene, case.file, _SAMPLE, _SAMPLE_STEPS, 1, controls=controls)
     model, data = sample.model, mujoco.MjData(sample.model)
     contacts = rows = 0
     for env in range(_SAMPLE):

@@ -88,3 +88,8 @@ def test_rotations(rng: np.random.Generator) -> None:
     assert close(
         np.reshape(spatial.symmetric_matrix(turned), (3, 3)), R @ np.reshape(spatial.symmetric_matrix(S), (3, 3)) @ R.T
     )
+
+
+def test_a_zero_quaternion_is_no_rotation() -> None:
+    """As in MuJoCo, so that a cleared qpos makes no NaN."""
+    assert spatial.quaternion_matrix([0.0, 0.0, 0.0, 0.0]) == [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]

@@ -83,11 +83,12 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
 
 
 def _far(now: dict[int, Any], target: dict[int, Any]) -> Any:
-    """Whether a step is so long that the rounding of its solution shows. Large systems round more."""
+    """Whether a step is so long that the rounding of its solution shows beside the acceleration, or beside 1 m/s^2 or
+    rad/s^2 where that is smaller. Large systems round more."""
     step, size = 0.0, 0.0
     for d in now:
         step, size = step + absolute(target[d] - now[d]), size + absolute(target[d])
-    return step > size * (LONG_STEP if len(now) <= MANY_DOFS else LONG_STEP_OF_MANY)
+    return step > maximum(size, 1.0) * (LONG_STEP if len(now) <= MANY_DOFS else LONG_STEP_OF_MANY)
 
 
 def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:

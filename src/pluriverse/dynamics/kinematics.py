@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.trace.functions import cos, rsqrt, sin
+from pluriverse.trace.functions import cos, maximum, rsqrt, select, sin
 
 from .spatial import (
+    MIN_LENGTH2,
     ZERO3,
     ZERO6,
     Vector,
@@ -115,7 +116,10 @@ def about(axis: Vector, anchor: Vector) -> Vector:
 
 
 def unit_quaternion(q: list[Any]) -> list[Any]:
-    return scale(q, rsqrt(dot(q, q)))
+    """q of unit length; (1, 0, 0, 0) if it has none, as in MuJoCo."""
+    length2 = dot(q, q)
+    unit = scale(q, rsqrt(maximum(length2, MIN_LENGTH2)))
+    return [select(length2 > MIN_LENGTH2, x, float(k == 0)) for k, x in enumerate(unit)]
 
 
 def joint_velocities(node: Node, values: list[Any]) -> list[Any]:

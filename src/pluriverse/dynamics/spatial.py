@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pluriverse.trace.functions import reciprocal
+from pluriverse.trace.functions import maximum, reciprocal, select
 
 Vector = list[Any]
 SYMMETRIC = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of a symmetric 3x3's six numbers
@@ -21,6 +21,7 @@ PLACE = {pair: k for k, (i, j) in enumerate(SYMMETRIC) for pair in ((i, j), (j, 
 IDENTITY = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
 ZERO3 = [0.0, 0.0, 0.0]
 ZERO6 = [0.0] * 6
+MIN_LENGTH2 = 1e-30  # of a quaternion that is a rotation: mjMINVAL squared
 
 
 def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
@@ -81,9 +82,11 @@ def skew(v: Sequence[Any]) -> Vector:
 
 
 def quaternion_matrix(q: Sequence[Any]) -> Vector:
-    """Rotation matrix of a quaternion of any length: better in float32 than to make it a unit one first."""
+    """Rotation matrix of a quaternion of any length: better in float32 than to make it a unit one first. A zero
+    quaternion is no rotation, as in MuJoCo."""
     w, x, y, z = q
-    s = 2.0 * reciprocal(dot(q, q))
+    length2 = dot(q, q)
+    s = select(length2 > MIN_LENGTH2, 2.0 * reciprocal(maximum(length2, MIN_LENGTH2)), 0.0)
     xs, ys, zs = x * s, y * s, z * s
     return [
         1.0 - (y * ys + z * zs), x * ys - w * zs, x * zs + w * ys,
