@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q -c constraints.txt
 .DELETE_ON_ERROR:
 
 demo: .venv/.run
-	$(BIN)/python -m torch.distributed.run --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py --demo
+	OMP_NUM_THREADS=1 $(BIN)/python -m torch.distributed.run --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py --demo
 
 test: lint
 	$(BIN)/python -m pytest -q -m "not full"
@@ -21,7 +21,7 @@ lint: .venv/.test
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache */.ruff_cache .hypothesis MUJOCO_LOG.TXT
 
 .venv/.run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -103,7 +103,9 @@ def train(args: argparse.Namespace) -> None:
         Reacher().to(device), device_ids=[device.index] if device.type == "cuda" else None
     )
     optimizer = torch.optim.Adam(learner.parameters(), lr=2e-3)
-    say(f"{world_size} ranks x {args.n_envs} environments, {dist.get_backend()}")
+    experience(worlds, learner.module)  # compiles, before time is taken
+    before = reaching_error(worlds, learner.module)
+    say(f"ranks: {world_size}, environments of each: {args.n_envs}, {dist.get_backend()}")
 
     memory: list[tuple[torch.Tensor, ...]] = []
     history, logged, since = [], 0, time.perf_counter()
@@ -133,7 +135,7 @@ def train(args: argparse.Namespace) -> None:
     tenth = max(1, args.steps // 10)
     first, last = losses[:tenth].mean().item(), losses[-tenth:].mean().item()
     error = reaching_error(worlds, learner.module)
-    say(f"loss {first:.4f} -> {last:.4f}; the hand ends {1000 * error:.1f} mm from its goal")
+    say(f"loss {first:.4f} -> {last:.4f}; the hand ends {1000 * before:.1f} -> {1000 * error:.1f} mm from its goal")
 
     equal = parameters_equal(learner.module)
     say(f"parameters equal on all ranks: {equal}")
@@ -209,8 +211,10 @@ def main() -> None:
     args = parser.parse_args()
     if args.demo:
         args.steps, args.n_envs, args.log_every = 150, 1024, 25
+    if "RANK" not in os.environ:
+        parser.error("this process is no rank: start it with torchrun, as --help shows")
 
-    rank = int(os.environ.get("RANK", "0"))
+    rank = int(os.environ["RANK"])
     # Each rank takes its own device. The seed is the global rank: ranks must not see the same worlds.
     gs.init(backend=gs.gpu, seed=rank, logging_level="info" if rank == 0 else "warning")
     dist.init_process_group(communication_backend(), timeout=timedelta(minutes=5))

@@ -45,7 +45,7 @@ def run(gpu_id: int, steps: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=torch.cuda.device_count() or 2)
     args = parser.parse_args()

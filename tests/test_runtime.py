@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import multiprocessing
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +89,10 @@ def test_second_init_names_destroy() -> None:
         {"backend": gs.metal},
         {"device": "tpu"},
         {"device": 1.5},
+        {"eps": "a"},
+        {"eps": float("nan")},
+        {"eps": -1e-3},
+        {"eps": None},
     ],
 )
 def test_bad_arguments_leave_no_session(arguments: dict[str, Any]) -> None:
@@ -93,6 +100,21 @@ def test_bad_arguments_leave_no_session(arguments: dict[str, Any]) -> None:
         gs.init(**arguments)
     assert not gs._initialized
     gs.init(backend=gs.cpu, logging_level="warning")
+
+
+def test_unknown_arguments_are_answered_with_the_nearest_name() -> None:
+    with pytest.raises(gs.GenesisException, match=r"gs.init has no argument 'bakend'. Did you mean 'backend'\?.*theme"):
+        gs.init(bakend=gs.cpu)  # type: ignore[call-arg]
+    with pytest.raises(gs.GenesisException, match="gs.init: multiple values for argument 'backend'"):
+        gs.init(gs.cpu, backend=gs.cpu)  # type: ignore[misc]
+    with pytest.raises(gs.GenesisException, match="gs.init: too many positional arguments"):
+        gs.init(*[None] * 12)  # type: ignore[arg-type]
+    assert list(inspect.signature(gs.init).parameters)[:2] == ["backend", "precision"]
+
+
+def test_textures_are_in_the_namespace() -> None:
+    assert gs.textures.ColorTexture(color=(1, 0, 0)).color == (1, 0, 0)
+    assert "textures" in gs.__all__
 
 
 def test_seed_seeds_all_generators() -> None:
@@ -167,6 +189,17 @@ def test_cuda_session_over_a_fake_driver(index: int, monkeypatch: pytest.MonkeyP
     session.destroy()
 
 
+def test_a_fork_of_a_cuda_session_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    session = Runtime(lambda: FakeDriver(machine(1), os.environ))
+    session.init(backend=gs.gpu, logging_level="warning")
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    with pytest.raises(gs.GenesisException, match="Scene: this process was forked after gs.init chose cuda:0.*spawn"):
+        session.require_initialized("Scene")
+    session.destroy()
+
+
 def test_warp_is_initialised_on_the_device_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     gs.init(backend=gs.cpu, logging_level="warning")
     wp = runtime.warp()
@@ -177,14 +210,28 @@ def test_warp_is_initialised_on_the_device_of_the_session(monkeypatch: pytest.Mo
     assert str(runtime.warp().get_device()) == "cpu"
 
 
-def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    monkeypatch.delenv("PLURIVERSE_CACHE_DIR", raising=False)
-    assert runtime.cache_dir() == Path("/somewhere/pluriverse")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert runtime.cache_dir().name == "pluriverse"
-    monkeypatch.setenv("PLURIVERSE_CACHE_DIR", "/kernels")
-    assert runtime.cache_dir() == Path("/kernels")
+WARP = """
+import os, sys
+import pluriverse as gs
+from pluriverse.runtime import runtime
+gs.init(backend=gs.cpu, logging_level="error")
+import warp as wp
+start = wp.init
+def init():
+    os.write(2, b"something else\\n")
+    start()
+wp.init = init
+runtime.warp()
+print("after", file=sys.stderr)
+"""
+
+
+def test_warp_does_not_complain_of_a_missing_gpu_on_the_cpu() -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(gs.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", WARP], env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "CUDA driver" not in done.stderr
+    assert done.stderr.splitlines()[-2:] == ["something else", "after"]
 
 
 def test_the_choice_is_logged_once_with_the_rank(

@@ -14,6 +14,7 @@ import torch
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL
 from pluriverse import speed_log
+from pluriverse.not_yet import NAMES
 from pluriverse.solver.status_monitor import PERIOD
 from pluriverse.speed_log import SpeedLog
 
@@ -109,6 +110,9 @@ def test_names(gs: ModuleType, tmp_path: Path) -> None:
     assert scene.get_entity("cup") is scene.get_entity(uid=cup.uid) is cup
     with pytest.raises(Exception, match="an entity named 'cup' already"):
         scene.add_entity(gs.morphs.Sphere(), name="cup")
+    for name in (3, "", ("a", "b")):
+        with pytest.raises(gs.GenesisException, match="is no name. Give a string"):
+            scene.add_entity(gs.morphs.Sphere(), name=name)
     with pytest.raises(Exception, match="Did you mean 'cup'"):
         scene.get_entity("cap")
 
@@ -143,9 +147,17 @@ def test_viewer_is_said_not_to_be_there(gs: ModuleType, caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING, logger="pluriverse"):
         scene = gs.Scene(show_viewer=True)
     assert "there is no viewer yet" in caplog.text
-    for later in (scene.add_camera, scene.add_sensor):
-        with pytest.raises(Exception, match="not supported yet"):
-            later()
+    assert scene.viewer is None
+
+
+def test_methods_not_written_yet_say_so(gs: ModuleType) -> None:
+    scene = gs.Scene(show_viewer=False)
+    box = scene.add_entity(gs.morphs.Box(pos=(0, 0, 1), size=(0.1, 0.1, 0.1)))
+    scene.build()
+    for owner in (scene, box, box.base_link, scene.rigid_solver):
+        for name in NAMES[type(owner).__name__].split():
+            with pytest.raises(gs.GenesisException, match=f"{name} is not supported yet"):
+                getattr(owner, name)(1, key=2)
 
 
 def test_speed_is_logged(gs: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from physics_reference import (
     DOUBLE,
     SINGLE,
     Sample,
+    assert_as_exact_as_inputs,
     cost_gradient,
     error,
     kernel_of,
@@ -72,12 +73,7 @@ def motion_bits(state: State) -> np.ndarray:
 # ---- accuracy --------------------------------------------------------------------------------------------------------
 
 
-# The height of a geom 2 m from the origin over a tilted plane is a sum of products in float32: one unit in its last
-# place is 1.5e-8 m, which a stiff contact turns into 2.3e-5 of the acceleration, where 1.7e-5 are allowed.
-TILTED = pytest.mark.xfail(strict=True, reason="a tilted plane far from the origin: 2.3e-5 where 1.7e-5 are allowed")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=TILTED) if n == "shapes" else n for n in MODELS])
+@pytest.mark.parametrize("name", MODELS)
 def test_float32_is_as_exact_as_its_inputs(name: str) -> None:
     """Errors at most twice those which MuJoCo float64 makes when its inputs are rounded to float32."""
     mj_model = load(name)
@@ -85,7 +81,7 @@ def test_float32_is_as_exact_as_its_inputs(name: str) -> None:
     exact = [mujoco_step(mj_model, sample) for sample in batch]
     rounded = np.max([mujoco_step(mj_model, s.rounded()).errors(e) for s, e in zip(batch, exact)], axis=0)
     ours = np.max([r.errors(e) for r, e in zip(results(stepped(name, batch)), exact)], axis=0)
-    assert (ours <= np.maximum(SINGLE, 2 * rounded)).all(), f"qacc, qvel, qpos: {ours}, of rounded inputs {rounded}"
+    assert_as_exact_as_inputs(name, ours, rounded)
 
 
 @pytest.mark.parametrize("path", ["sweep", "joint_space"])

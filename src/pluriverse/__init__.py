@@ -35,7 +35,7 @@ from pluriverse.logging import logger as _logger
 from pluriverse.runtime import runtime as _runtime
 
 if TYPE_CHECKING:
-    from pluriverse import constants, materials, morphs, options, surfaces
+    from pluriverse import constants, materials, morphs, options, surfaces, textures
     from pluriverse.scene import Scene
 
     device: torch.device | None
@@ -57,7 +57,7 @@ np_int, np_bool = np.int32, np.bool_
 init = _runtime.init
 destroy = _runtime.destroy
 
-_SUBMODULES = ("constants", "materials", "morphs", "options", "surfaces")
+_SUBMODULES = ("constants", "materials", "morphs", "options", "surfaces", "textures")
 _CLASSES = {"Scene": "pluriverse.scene"}
 _SESSION = ("EPS", "SEED", "_initialized", "backend", "debug", "device", "logger", "np_float", "tc_float")
 
@@ -95,6 +95,7 @@ __all__ = [
     "surfaces",
     "tc_bool",
     "tc_int",
+    "textures",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,23 +96,18 @@ def unsupported_pairs(model: Model) -> tuple[ContactPair, ...]:
     return tuple(pair for pair in contact_pairs(model) if not is_written(model, pair))
 
 
-def unsupported_pairs_text(model: Model) -> str | None:
-    """One sentence on the pairs that will not collide, for a warning; None if all do."""
+def unsupported_pairs_text(model: Model, name_of: Callable[[int], str]) -> str | None:
+    """One sentence on the pairs that will not collide, for a warning; None if all do. name_of: says a geom."""
     pairs = unsupported_pairs(model)
     if not pairs:
         return None
     kinds = Counter((int(model.geom_type[p.geom1]), int(model.geom_type[p.geom2])) for p in pairs)
     counts = ", ".join(f"{GEOM_TYPE_NAMES[a]}-{GEOM_TYPE_NAMES[b]} ({n})" for (a, b), n in sorted(kinds.items()))
-    examples = "; ".join(f"{_label(model, p.geom1)} with {_label(model, p.geom2)}" for p in pairs[:3])
+    examples = "; ".join(f"{name_of(p.geom1)} with {name_of(p.geom2)}" for p in pairs[:3])
     return (
         f"{len(pairs)} pairs of geoms will not collide, because contacts of these kinds are not written yet: {counts}. "
         f"For example {examples}."
     )
-
-
-def _label(model: Model, geom: int) -> str:
-    body = model.body_names[model.geom_bodyid[geom]]
-    return f"geom '{model.geom_names[geom]}'" if model.geom_names[geom] else f"geom {geom} of body '{body}'"
 
 
 def _type_order(model: Model, geom1: int, geom2: int) -> tuple[int, int]:

@@ -132,6 +132,7 @@ class Model:
     dof_frictionloss: np.ndarray = _array("nv", "dry friction [N] or [N m]")
     dof_solref: np.ndarray = _array("nv 2", "reference of the friction-loss row")
     dof_solimp: np.ndarray = _array("nv 5", "impedance of the friction-loss row")
+    dof_M0: np.ndarray = _array("nv", "diagonal of the inertia at qpos0")
     dof_invweight0: np.ndarray = _array("nv", "diagonal of the inverse inertia at qpos0")
 
     # geoms

@@ -10,8 +10,10 @@ import atexit
 import os
 import random
 import sys
+import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +23,11 @@ import numpy as np
 import torch
 
 from pluriverse import devices
+from pluriverse.cache_folder import VARIABLE, CacheFolder, cache_folder, temporary_folder
 from pluriverse.constants import Backend
 from pluriverse.cuda_driver import CudaDriver
 from pluriverse.errors import GenesisException
+from pluriverse.init_arguments import check_backend, check_eps, check_seed, known_arguments
 from pluriverse.logging import configure, logger
 from pluriverse.typing import DeviceLike
 
@@ -31,6 +35,9 @@ PRECISIONS: dict[str, tuple[torch.dtype, type[np.floating]]] = {
     "32": (torch.float32, np.float32),
     "64": (torch.float64, np.float64),
 }
+
+NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
+"""What Warp's native part prints on a machine without a GPU; in a session on the CPU it is no news."""
 
 
 class Destroyable(Protocol):
@@ -54,6 +61,12 @@ class Session:
     process: int
     pins: dict[str, str | None]
     """The variables that pin a device, as they were at `init`."""
+    cache: CacheFolder
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that called `init`."""
+        return self.process != os.getpid()
 
 
 class Runtime:
@@ -71,7 +84,10 @@ class Runtime:
         self._driver = driver
         self._scenes: weakref.WeakSet[Destroyable] = weakref.WeakSet()
         self._warp_generation = 0
+        self._cache_dir: Path | None = None
+        self._temporary_cache: Path | None = None
 
+    @known_arguments
     def init(
         self,
         backend: Backend | None = None,
@@ -112,10 +128,11 @@ class Runtime:
         """
         if self.session is not None:
             raise GenesisException(self._already_initialized(self.session))
-        backend = _check_backend(backend)
+        backend = check_backend(backend)
         if str(precision) not in PRECISIONS:
             raise GenesisException(f"precision={precision!r} is not supported. Give '32' or '64'.")
-        seed = _check_seed(seed)
+        seed = check_seed(seed)
+        eps = check_eps(eps)
         configure(
             logging_level if logging_level is not None else ("debug" if debug else "info"), theme, logger_verbose_time
         )
@@ -130,11 +147,12 @@ class Runtime:
             device=choice.device,
             tc_float=tc_float,
             np_float=np_float,
-            eps=max(float(eps), float(np.finfo(np_float).eps)),
+            eps=max(eps, float(np.finfo(np_float).eps)),
             debug=bool(debug),
             seed=seed,
             process=os.getpid(),
             pins=_pins(),
+            cache=cache_folder(os.environ),
         )
         self.generation += 1
         if seed is not None:
@@ -158,17 +176,26 @@ class Runtime:
             except Exception:
                 logger.exception("A scene failed to close; the others are closed all the same.")
         self._scenes.clear()
-        self.session = None
+        self.session = self._cache_dir = None
 
     def register_scene(self, scene: Destroyable) -> None:
         """Have `destroy` tear this scene down. Only a weak reference is kept."""
         self._scenes.add(scene)
 
     def require_initialized(self, what: str) -> Session:
-        """The running session. Raises GenesisException outside one, or where a device variable changed since `init`."""
+        """The running session.
+
+        Raises GenesisException outside one, and on a GPU in a forked process or where a device variable changed since
+        `init`.
+        """
         if self.session is None:
             raise GenesisException(f"{what} needs a session, and none is running. Call gs.init() first.")
         if self.session.backend is Backend.cuda:
+            if self.session.forked:
+                raise GenesisException(
+                    f"{what}: this process was forked after gs.init chose {self.session.device}, and CUDA does not "
+                    "work in a fork. Start processes by the method 'spawn', and call gs.init in each."
+                )
             for name, before in self.session.pins.items():
                 if os.environ.get(name) != before:
                     raise GenesisException(
@@ -219,15 +246,24 @@ class Runtime:
     def cache_dir(self) -> Path:
         """The directory of compiled kernels: $PLURIVERSE_CACHE_DIR, else `pluriverse` in the user's cache directory.
 
-        It may not exist yet.
+        It is absolute, exists, and stays the same for the session. Where it cannot be made or written, a temporary
+        directory of this process takes its place, with a warning.
         """
-        given = os.environ.get("PLURIVERSE_CACHE_DIR")
-        if given:
-            return Path(given).expanduser()
-        root = os.environ.get("XDG_CACHE_HOME")
-        if not root:
-            root = os.environ.get("LOCALAPPDATA", "~") if sys.platform == "win32" else "~/.cache"
-        return Path(root).expanduser() / "pluriverse"
+        session = self.require_initialized("The cache of kernels")
+        if self._cache_dir is None:
+            fault = session.cache.fault()
+            if fault is None:
+                assert session.cache.path is not None
+                self._cache_dir = session.cache.path
+            else:
+                self._temporary_cache = self._temporary_cache or temporary_folder()
+                self._cache_dir = self._temporary_cache
+                logger.warning(
+                    f"The cache of compiled kernels cannot be written ({session.cache.named_by}): {fault}. This "
+                    f"process compiles into {self._cache_dir}, which is removed at its end. Set {VARIABLE} to a "
+                    "directory that you can write."
+                )
+        return self._cache_dir
 
     def warp(self) -> ModuleType:
         """Warp, initialised quietly and set to the session's device. The only place that initialises it.
@@ -245,7 +281,15 @@ class Runtime:
                 wp.config.quiet = True
             if wp.config.kernel_cache_dir is None and "WARP_CACHE_PATH" not in os.environ:
                 wp.config.kernel_cache_dir = str(self.cache_dir() / "warp")
-            wp.init()
+            quiet = _without_lines(NO_DRIVER) if session.backend is Backend.cpu else nullcontext()
+            try:
+                with quiet:
+                    wp.init()
+            except OSError as error:
+                raise GenesisException(
+                    f"Warp cannot start: {error}. Its cache is WARP_CACHE_PATH={os.environ.get('WARP_CACHE_PATH')!r}, "
+                    f"kernel_cache_dir={wp.config.kernel_cache_dir!r}; both must be directories that you can write."
+                ) from error
             if session.device.type == "cuda" and session.device.index >= wp.get_cuda_device_count():
                 raise GenesisException(
                     f"Warp cannot use {session.device}: it sees {wp.get_cuda_device_count()} CUDA devices. Its CUDA "
@@ -268,7 +312,7 @@ class Runtime:
         changed = " and ".join(name for name, before in session.pins.items() if os.environ.get(name) != before)
         return (
             f"Genesis already initialized: a session on {session.device} is running"
-            f"{' since before this process was forked' if session.process != os.getpid() else ''}"
+            f"{' since before this process was forked' if session.forked else ''}"
             f"{f'; {changed} changed since, which has no effect on it' if changed else ''}. "
             "Call gs.destroy() before gs.init()."
         )
@@ -278,18 +322,26 @@ def _pins() -> dict[str, str | None]:
     return {name: os.environ.get(name) for name in (devices.MASK, devices.PIN)}
 
 
-def _check_backend(backend: Backend | None) -> Backend | None:
-    if backend is None or isinstance(backend, Backend):
-        return backend
-    raise GenesisException(f"backend={backend!r} is no backend. Give gs.cpu, gs.gpu, gs.cuda or None.")
-
-
-def _check_seed(seed: int | None) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise GenesisException(f"seed={seed!r} is not allowed: numpy takes integers from 0 to 2**32 - 1.")
-    return int(seed)
+@contextmanager
+def _without_lines(text: bytes) -> Iterator[None]:
+    """Holds back what native code writes on stderr meanwhile; all of it comes out after, but lines with `text`."""
+    try:
+        sys.stderr.flush()
+        stderr = os.dup(2)
+    except (OSError, ValueError, AttributeError):  # the process has closed it
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            held.seek(0)
+            for line in held:
+                if text not in line:
+                    os.write(2, line)
 
 
 def _announce(choice: devices.Choice, precision: str) -> None:

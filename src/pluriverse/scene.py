@@ -18,6 +18,7 @@ from pluriverse.importers.scene_spec import EntitySource, compile_scene
 from pluriverse.logging import logger
 from pluriverse.materials import Rigid
 from pluriverse.morphs import MJCF, Morph, Primitive
+from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.options import Options, ProfilingOptions, RigidOptions, SimOptions, ViewerOptions, VisOptions
 from pluriverse.runtime import runtime
 from pluriverse.simulator import Simulator
@@ -31,6 +32,7 @@ from pluriverse.typing import IndexLike
 Opt = TypeVar("Opt", bound=Options)
 
 
+@refuse_names_not_written
 class Scene:
     """A world of entities, copied n_envs times when it is built. All arguments are optional.
 
@@ -123,6 +125,10 @@ class Scene:
             raise GenesisException(f"add_entity: got {surface!r} as surface; give one of gs.surfaces.")
         if vis_mode is not None:
             surface = surface.replaced(vis_mode=vis_mode)
+        if name is not None and not (isinstance(name, str) and name):
+            raise GenesisException(
+                f"add_entity: name={name!r} is no name. Give a string that is not empty, or leave it out."
+            )
         uid = _new_uid()
         name = f"{_morph_name(morph)}_{uid}" if name is None else name
         if name in self.entity_names:
@@ -159,7 +165,9 @@ class Scene:
         if isinstance(n_envs, bool) or not isinstance(n_envs, (int, np.integer)) or n_envs < 0:
             raise GenesisException(f"build: n_envs={n_envs!r}; give an integer >= 0.")
         offsets = _grid(int(n_envs), env_spacing, n_envs_per_row, center_envs_at_origin)
-        with logger.timer(f"Building {len(self.entities)} entities in {max(n_envs, 1)} environments"):
+        size = f"{len(self.entities)} entities, {max(n_envs, 1)} environments"
+        logger.info(f"Building the scene ({size}); a model that is new here is compiled first, which takes seconds.")
+        with logger.timer(f"Built the scene: {size}"):
             sources = [entity.source for entity in self.entities]
             compiled = compile_scene(sources, self.sim_options, self.rigid_options)
             solver = RigidSolver(
@@ -168,6 +176,7 @@ class Scene:
                 int(n_envs),
                 substeps=substeps_of(compiled.model, compiled.sim_options),
                 strict=compiled.rigid_options.strict,
+                layouts=compiled.entities,
             )
         # Nothing above has changed the scene: a build that failed may be tried again.
         for entity, layout in zip(self.entities, compiled.entities, strict=True):
@@ -181,6 +190,7 @@ class Scene:
         self.sim.bind(solver, self.sim_options, self.rigid_options)
         self.n_envs, self.env_spacing, self.envs_offset = int(n_envs), env_spacing, offsets
         self._solver, self._advance = solver, solver.step
+        _note_keyframes(self.entities)
         if self.profiling_options.show_FPS:
             self._speed_log = SpeedLog(max(self.n_envs, 1), self.profiling_options.FPS_tracker_alpha)
 
@@ -259,18 +269,8 @@ class Scene:
     solvers = property(lambda self: self.sim.solvers, doc="The solvers of this package: the rigid one.")
     active_solvers = property(lambda self: self.sim.solvers, doc="The solvers of this package: the rigid one.")
     requires_grad = property(lambda self: False, doc="False: the step is not differentiable yet.")
-
-    def add_camera(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported yet."""
-        raise GenesisException(
-            "add_camera: cameras are not supported yet. Remove the call; states are read by getters."
-        )
-
-    def add_sensor(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported yet."""
-        raise GenesisException(
-            "add_sensor: sensors are not supported yet. Remove the call; states are read by getters."
-        )
+    viewer = property(lambda self: None, doc="None: there is no viewer yet.")
+    visualizer = property(lambda self: None, doc="None: there is no viewer yet.")
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -300,6 +300,15 @@ def _option(name: str, given: Opt | None, kind: type[Opt]) -> Opt:
     if not isinstance(given, kind):
         raise GenesisException(f"{name}: got a {type(given).__name__}, expected a {kind.__name__}.")
     return given
+
+
+def _note_keyframes(entities: list[RigidEntity]) -> None:
+    offered = [f"{entity.name}: {', '.join(entity.keyframes)}" for entity in entities if entity.keyframes]
+    if offered:
+        logger.info(
+            f"Keyframes of model files, which act when asked: {'; '.join(offered)}. Apply one by "
+            "entity.set_qpos(entity.get_keyframe(name))."
+        )
 
 
 def _morph_name(morph: Morph) -> str:

@@ -138,7 +138,7 @@ def constrained_acceleration(
         diagonal=smooth.armature,
         joint_rows=rows,
         contacts=contacts,
-        refines=coupled and _refines(tree, rows, contacts),
+        long_step=_long_step(tree.model, rows, contacts) if coupled else None,
         solve=solve(tree, smooth, rows, contacts),
     )
     if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
@@ -186,14 +186,22 @@ def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts
         bias = bias_forces(tree, smooth.poses, needed)
         return {d: f - bias[d] - smooth.armature[d] * now[d] for d, f in joint_forces.items()}
 
-    return JointSpace(tree, smooth.poses, M, forces, rows, contacts, _refines(tree, rows, contacts)).solve
+    refines = _long_step(tree.model, rows, contacts) is not None
+    return JointSpace(tree, smooth.poses, M, forces, rows, contacts, refines).solve
 
 
-def _refines(tree: Tree, rows: JointRows, contacts: Contacts) -> bool:
-    """Whether joint coordinates are so ill conditioned in float32 that solutions are to be refined: in large systems,
-    and where one-sided rows couple dofs."""
+def _long_step(model: Model, rows: JointRows, contacts: Contacts) -> float | None:
+    """The share of the acceleration beyond which a step in joint coordinates is solved again, since float32 rounds too
+    much; None where the system is well conditioned.
+
+    Measured by how far the joints' inertias depend on each other, M_dd (M^-1)_dd (the variance inflation factor of
+    statistics): 3 for an arm with rotors, 20 for a walker, 100 for a humanoid.
+    """
+    inflation = float((model.dof_M0 * model.dof_invweight0).max())
     coupling = any(len(r.dofs) > 1 and not r.two_sided for r in rows.rows)
-    return tree.model.nv > SMALL or contacts.coupled or coupling
+    if inflation < WELL_CONDITIONED and not contacts.coupled and not coupling:
+        return None
+    return min(max(2.0 / inflation, 0.02), 0.5)
 
 
 def implicit_acceleration(
@@ -240,6 +248,7 @@ def solver_path(model: Model, settings: StepSettings) -> str:
     return "joint_space" if needs_joint_space(model, settings) or model.nv <= SMALL else "sweep"
 
 
+WELL_CONDITIONED = 10.0
 SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured: docs/results/solver_path.md)
 
 

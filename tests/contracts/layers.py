@@ -13,16 +13,15 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "src" / "pluriverse"
 
 TABLE = """
-0 errors logging typing
-1 constants devices cuda_driver runtime options morphs materials surfaces textures rotations
+0 errors not_yet logging typing
+1 constants devices cuda_driver cache_folder init_arguments runtime options morphs materials surfaces textures rotations
 2 importers model control_laws collision_pairs
 3 trace
 4 dynamics collision constraints step step_kernel
-5 solver checkpoint
-6 entities kinematic_tools sensors rendering recorders viewer
+5 solver
+6 entities
 7 scene simulator speed_log
-8 distributed envs compat cli
-9 __init__
+8 __init__
 """
 
 LAYERS: dict[str, int] = {name: int(row.split()[0]) for row in TABLE.strip().splitlines() for name in row.split()[1:]}

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from layers import PACKAGE, imports, layer, module_name, source_files
+from layers import LAYERS, PACKAGE, imports, layer, module_name, source_files, top
 
 MAX_LINES = 400
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers"}
@@ -22,6 +22,10 @@ def test_imports_only_from_layers_above(path: Path) -> None:
     own = module_name(path)
     upward = [f"line {line}: {other}" for other, line in imports(path) if layer(other) > layer(own)]
     assert not upward, f"{own} (layer {layer(own)}) imports from a lower row of the layer table: {upward}"
+
+
+def test_the_layer_table_names_what_there_is() -> None:
+    assert set(LAYERS) == {top(module_name(path)) for path in source_files()}
 
 
 def test_no_import_cycle() -> None:

@@ -44,3 +44,14 @@ def test_clamped_forces_have_no_damping(joint: str, actuator: str, ctrl: float, 
     smooth = FloatStep(mj_model, sample).smooth()
     assert smooth.damping[0] == (2.0 if kept else 0.0)
     assert smooth.actuation[0] == mujoco_data(mj_model, sample).qfrc_actuator[0]
+
+
+@pytest.mark.parametrize("ctrl", [(0.1, 0.2), (1.0, 1.0), (-1.0, 0.2), (1.0, -1.0)])
+def test_the_sum_of_several_actuators_is_clamped(ctrl: tuple[float, float]) -> None:
+    both = '<actuator><position joint="a" kp="3" kv="2"/><motor joint="a" gear="2" ctrlrange="-.6 .6"/></actuator>'
+    mj_model = load(world(ONE_JOINT.format(joint='actuatorfrcrange="-1 1.5"'), after=both))
+    sample = Sample(np.array([0.1]), np.array([-0.05]), np.zeros(1), np.array(ctrl))
+    smooth = FloatStep(mj_model, sample).smooth()
+    data = mujoco_data(mj_model, sample)
+    assert smooth.actuation[0] == pytest.approx(data.qfrc_actuator[0], abs=DOUBLE)
+    assert smooth.damping[0] == (0.0 if data.qfrc_actuator[0] in (-1, 1.5) else 2.0)

@@ -90,6 +90,72 @@ def test_names_that_are_not_there_suggest_the_nearest(scene: Any) -> None:
         arm.get_joint("sholder")
     with pytest.raises(Exception, match=r"has no link 'nothing'. It has: base, upper, wrist, finger"):
         arm.get_link("nothing")
+    with pytest.raises(Exception, match=r"has no link 3. It has: base"):
+        arm.get_link(3)
+    for part in arm.links[0], arm.joints[0]:
+        part.name = ""  # as of a file that does not name it
+    for find in (arm.get_link, arm.get_joint):
+        with pytest.raises(Exception, match=r"has no (link|joint) ''. It has: (upper|shoulder), "):
+            find("")
+
+
+def test_messages_name_entities_and_count_as_the_caller_does(scene: Any) -> None:
+    solver, (shelf, _, arm1, ball) = scene.rigid_solver, scene.entities
+    for call, message in (
+        (lambda: ball.control_dofs_position(0.0, 4), r"entity 'ball': dof 4 \(joint 'sphere_joint'\)"),
+        (lambda: arm1.control_dofs_velocity(0.0, [7, 3]), r"'arm1': dof 3 \(joint 'root'\), dof 7 \(joint 'wrist'\)"),
+        (lambda: solver.control_dofs_velocity(0.0, 15), r"'arm1': dof 15 \(joint 'root'\)"),
+        (lambda: solver.control_dofs_velocity(0.0, [3, 15]), r"'arm0': dof 3 \(joint 'root'\); entity 'arm1': dof 15"),
+        (lambda: arm1.get_dofs_kp([10, 10]), r"^entity 'arm1': dof 10 \(joint 'finger'\): gain and bias"),
+        (lambda: arm1.set_dofs_velocity(0.0, [1, 1]), "dofs_idx_local names 1 more than once"),
+        (lambda: shelf.set_pos((0, 0, 1)), r"entity 'shelf': link 0 \('box_baselink'\)"),
+        (lambda: solver.set_base_links_pos((0, 0, 1), [1, 6]), r"moves entity 'arm1': link 6 \('upper'\),"),
+    ):
+        with pytest.raises(Exception, match=message) as caught:
+            call()
+        assert not any(f"{i}/" in str(caught.value) for i in range(4))
+    arm1.control_dofs_force(1.0)
+    with pytest.raises(Exception, match=r"'arm1': dof 6 \(joint 'shoulder'\), dof 10 \(joint 'finger'\), dof"):
+        arm1.control_actuators(0.0)
+
+
+KEYS = """
+<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/><geom size=".1"/>
+  <body><joint name="j"/><geom size=".1"/></body></body></worldbody>
+  <keyframe><key name="home" qpos="1 2 3 1 0 0 0 .5"/><key/><key name="crouch" qpos="0 0 .5 1 0 0 0 .25"/></keyframe>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("n_envs", [0, 2])
+def test_keyframes(gs_cpu: ModuleType, monkeypatch: Any, caplog: pytest.LogCaptureFixture, n_envs: int) -> None:
+    kernel_doubles.install(monkeypatch)
+    scene = gs_cpu.Scene(show_FPS=False)
+    scene.add_entity(gs_cpu.morphs.Sphere(), name="ball")
+    first, second = (
+        scene.add_entity(gs_cpu.morphs.MJCF(file=KEYS, pos=(10 * k, 0, 0)), name=f"robot{k}") for k in range(2)
+    )
+    gs_cpu.logger.setLevel("INFO")
+    with caplog.at_level("INFO", logger="pluriverse"):
+        scene.build(n_envs=n_envs)
+    assert "robot0: home, keyframe_1, crouch; robot1: home, keyframe_1, crouch." in caplog.text
+    assert caplog.text.count("Keyframes") == 1
+    assert "ball" not in caplog.text
+    for robot in (first, second):
+        assert list(robot.keyframes) == ["home", "keyframe_1", "crouch"]
+        home = robot.get_keyframe("home")
+        assert (home.dtype, home.device, home.tolist()) == (gs_cpu.tc_float, gs_cpu.device, [1, 2, 3, 1, 0, 0, 0, 0.5])
+        assert robot.keyframes["keyframe_1"][2] == 1
+        robot.set_qpos(home)
+        torch.testing.assert_close(robot.get_qpos(), home.expand(n_envs, -1) if n_envs else home)
+        home += 1  # the user's own
+        assert robot.keyframes["home"][0] == 1
+        with pytest.raises(Exception, match=r"has no keyframe 'hom'. Did you mean 'home'\? It has: home, key"):
+            robot.get_keyframe("hom")
+    ball = scene.get_entity("ball")
+    assert dict(ball.keyframes) == {}
+    with pytest.raises(Exception, match=r"has no keyframe 'home'. It has: none"):
+        ball.get_keyframe("home")
 
 
 def test_local_indices_reach_the_entitys_own_dofs(scene: Any) -> None:

@@ -13,9 +13,9 @@ import torch
 from physics_models import load, names
 from physics_reference import (
     DOUBLE,
-    SINGLE,
     FloatStep,
     Stage,
+    assert_as_exact_as_inputs,
     by_index,
     error,
     full_matrix,
@@ -43,7 +43,9 @@ MuJoCo solves with tolerance 0 and 100 iterations.
 - float64: the package's maths on Python floats. `smooth` is the worst of kinematics, mass matrix, bias, passive and
   actuator forces.
 - float32: the compiled CPU kernel; in brackets the error that MuJoCo float64 makes when its inputs are rounded to
-  float32. An error above max(1e-5, twice that) fails the run.
+  float32. An error above max(1e-5, twice that) fails the run, but for
+  `shapes`: a geom 2 m from the origin over a tilted plane.
+- `scene_*` are the benchmark scenes, which lie beside the checkout or are left out.
 
 | model | dofs | path | smooth | qacc | qvel | qpos | float32 qacc | qvel | qpos |
 |---|---|---|---|---|---|---|---|---|---|
@@ -102,7 +104,7 @@ def test_step(name: str, table: dict[str, list[str]]) -> None:
     assert smooth <= DOUBLE
     assert double.max() <= DOUBLE
     assert not state.status[0, :COUNT].any()
-    assert (single <= np.maximum(SINGLE, 2 * rounded)).all(), f"qacc, qvel, qpos: {single}, of rounded inputs {rounded}"
+    assert_as_exact_as_inputs(name, single, rounded)
 
 
 @pytest.mark.parametrize("name", [name for name in names("robots") if name.startswith(("own", "scene"))])

@@ -12,6 +12,7 @@ import pytest
 from importers.scenes import ARM, compiled, from_xml
 from pluriverse.collision_pairs import PLANE
 from pluriverse.errors import GenesisException
+from pluriverse.importers.model_files import find_model_file
 from pluriverse.model import Model, array_fields
 from pluriverse.morphs import MJCF
 from robot_files import FILES, robot_file
@@ -142,7 +143,7 @@ def test_compiler_flags_of_the_whole_model(
             "<mujoco model='m'><compiler settotalmass='1'/><worldbody><body><joint/></body></worldbody></mujoco>",
             "MuJoCo cannot read the model 'm': .*mass",
         ),
-        ("urdf/plane/plane.urdf", "is a URDF, and morphs.URDF is not supported yet"),
+        ("urdf/plane/plane.urdf", "the file 'urdf/plane/plane.urdf' is a URDF .*morphs.URDF is not supported yet"),
     ],
 )
 def test_bad_files(file: str, message: str) -> None:
@@ -155,3 +156,30 @@ def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     path.write_text("<mujoco><world/></mujoco>")
     with pytest.raises(GenesisException, match="MuJoCo cannot read the file '.*broken.xml'"):
         compiled(MJCF(file=path))
+
+
+URDF = '<?xml version="1.0"?><!-- <mujoco> --> <robot name="r"><link name="l"/></robot>'
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".mjcf", ".urdf"])
+def test_a_urdf_is_refused_whatever_it_is_called(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"robot{suffix}"
+    path.write_text(URDF, encoding="utf-8-sig")
+    with pytest.raises(GenesisException, match=f"the file '{path}' is a URDF .*morphs.URDF is not supported yet"):
+        find_model_file(path)
+    with pytest.raises(GenesisException, match="is a URDF"):
+        compiled(MJCF(file=path))
+
+
+@pytest.mark.parametrize(
+    "file", [URDF, "  \n" + URDF, ElementTree.fromstring(URDF), ElementTree.ElementTree(ElementTree.fromstring(URDF))]
+)
+def test_a_urdf_as_text_or_tree_is_refused(file: str | ElementTree.Element | ElementTree.ElementTree) -> None:
+    with pytest.raises(GenesisException, match="the given (text|tree) is a URDF .*morphs.URDF is not supported yet"):
+        MJCF(file=file)
+
+
+def test_other_roots_are_refused() -> None:
+    with pytest.raises(GenesisException, match="the root of the given text is <sdf>; .*MJCF model is <mujoco>"):
+        MJCF(file="<sdf><model/></sdf>")
+    MJCF(file='<?xml version="1.0"?>\n<!-- <robot> -->\n<!DOCTYPE mujoco [<!ELEMENT a (b)>]>\n<mujoco/>')

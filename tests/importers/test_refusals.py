@@ -7,8 +7,10 @@ from pathlib import Path
 import mujoco
 import pytest
 
+from importers import scenes
 from pluriverse.errors import GenesisException
 from pluriverse.importers.refusals import refuse_unsupported
+from pluriverse.morphs import MJCF
 
 BODY = '<body name="b"><joint name="j"/><geom name="g" size=".1"/>{inside}</body>'
 
@@ -60,13 +62,6 @@ REFUSED = {
     "delay": (actuator('<motor name="a" joint="j" delay=".01" nsample="3"/>'), "actuator 'a': has a delay"),
     "actuator armature": (actuator('<motor name="a" joint="j" armature="1"/>'), "actuator 'a': adds damping or"),
     "actuator damping": (actuator('<motor name="a" joint="j" damping="1"/>'), "actuator 'a': adds damping or"),
-    "shared force limit": (
-        {
-            "world": '<body><joint name="k" actuatorfrcrange="-1 1"/><geom size=".1"/></body>',
-            **actuator('<motor joint="k"/><motor joint="k"/>'),
-        },
-        "joint 'k': limits the sum of several actuators",
-    ),
     "limited gravity compensation": (
         {
             "world": '<body gravcomp="1"><joint name="k" actuatorgravcomp="true" actuatorfrcrange="-1 1"/>'
@@ -164,6 +159,10 @@ SUPPORTED = {
     "servo": actuator('<position joint="j" kp="2" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>'),
     "constant affine gain": actuator('<general joint="j" gaintype="affine" gainprm="3" biastype="affine"/>'),
     "force limit": {"world": '<body><joint actuatorfrcrange="-1 1"/><geom size=".1"/></body>'},
+    "force limit of several actuators": {
+        "world": '<body><joint name="k" actuatorfrcrange="-1 1"/><geom size=".1"/></body>',
+        **actuator('<motor joint="k"/><motor joint="k"/>'),
+    },
     "sensors": {"top": '<sensor><jointpos joint="j"/></sensor>'},
     "keyframe": {"top": '<keyframe><key qpos=".1"/></keyframe>'},
     "harmless flags": {"option": '<option><flag energy="enable" warmstart="disable" island="disable"/></option>'},
@@ -200,3 +199,45 @@ def test_names_are_those_of_the_entity() -> None:
     )
     with pytest.raises(GenesisException, match="  - robot: geom 'a/b': collides"):
         refuse_unsupported(model, ["floor", "robot"])
+
+
+def test_unnamed_elements_are_those_of_the_entity() -> None:
+    """They count within it, and none of them is said by the prefix of the merged model."""
+    xml = """
+      <mujoco><worldbody><geom type="plane" size="1 1 1"/><geom size=".1" condim="4"/>
+        <body><joint name="j"/><geom size=".1"/><geom size=".1" condim="6"/></body></worldbody>
+        <actuator><motor joint="j"/><general joint="j" dyntype="filter"/></actuator>
+        <equality><weld body1="b"/></equality></mujoco>""".replace("<body>", '<body name="b">')
+    nameless = xml.replace(' name="b"', "").replace('<equality><weld body1="b"/></equality>', "")
+    with pytest.raises(GenesisException) as caught:
+        scenes.compiled(MJCF(file=xml), MJCF(file=nameless))
+    text = str(caught.value)
+    for part in (
+        "e0: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body 'b'): collides",
+        "e1: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body number 0): collides",
+        "e0: actuator number 1 (unnamed): has activation",
+        "e1: actuator number 1 (unnamed): has activation",
+        "e0: equality number 0 (unnamed): is not of type joint",
+    ):
+        assert part in text
+    assert "0/" not in text
+    assert "1/" not in text
+
+
+def test_geoms_that_will_not_collide_are_those_of_the_entity(caplog: pytest.LogCaptureFixture) -> None:
+    xml = """
+      <mujoco><worldbody><body><freejoint/><geom name="tin" type="cylinder" size=".1 .1"/></body>
+        <body><freejoint/><geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+    with caplog.at_level("WARNING", logger="pluriverse"):
+        scenes.compiled(MJCF(file=ONE_SPHERE), MJCF(file=xml))
+    assert "e1: geom 'tin' with e1: geom number 1 (unnamed, of body number 1)" in caplog.text
+
+
+ONE_SPHERE = '<mujoco><worldbody><body><geom size=".1"/></body></worldbody></mujoco>'
+
+
+def test_errors_of_mujoco_name_the_entity() -> None:
+    massless = '<mujoco><worldbody><body name="b"><joint/></body></worldbody></mujoco>'
+    with pytest.raises(GenesisException, match=r"cannot compile the scene: (.|\n)*'b' of entity 'e1'") as caught:
+        scenes.compiled(MJCF(file=ONE_SPHERE), MJCF(file=massless))
+    assert "1/b" not in str(caught.value)

@@ -155,7 +155,7 @@ def test_pairs_that_will_not_collide_are_named_once(log: pytest.LogCaptureFixtur
     assert record.levelname == "WARNING"
     assert "3 pairs of geoms will not collide" in record.message
     assert "sphere-box (2), box-box (1)" in record.message
-    assert "geom '1/box' with geom '2/box'" in record.message
+    assert "e1: geom 'box' with e2: geom 'box'" in record.message
     log.clear()
     compiled(Plane(), Box(size=(1, 1, 1)), rigid=RigidOptions(enable_self_collision=False))
     compiled(Box(size=(1, 1, 1)), Box(size=(1, 1, 1)), rigid=RigidOptions(enable_collision=False))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluriverse.errors import GenesisException
-from pluriverse.solver.broadcasting import Field, spread
+from pluriverse.solver.broadcasting import FINITE_OR_INFINITE, NOT_NEGATIVE, Allowed, Field, spread
 from pluriverse.solver.indexing import FAULT_COUNT, EnvAxis, Envs, RowAxis
 
 CPU = torch.device("cpu")
@@ -129,6 +129,11 @@ def test_wrong_shapes_are_refused(shape: tuple[int, ...]) -> None:
         (torch.tensor([[0.0, 0.0, torch.inf]]), r"position\[0, 2\] is inf"),
         (np.array([True, False, True]), "holds bool"),
         (torch.tensor([1j, 0, 0]), "holds torch.complex64"),
+        (1e39, r"position is 1e\+39, which does not fit float32"),
+        (-(10**400), "position is an integer of 1329 bits, which does not fit float32"),
+        ([0, 0, 1e39], r"position\[2\] is 1e\+39, which does not fit float32: the largest number is 3.4e\+38"),
+        (np.array([[0, -1e39, 0]]), r"position\[0, 1\] is -1e\+39, which does not fit"),
+        (torch.tensor([0, 1e300, 0], dtype=torch.float64), r"position\[1\] is 1e\+300, which does not fit"),
         ("three", "holds <U5"),
         ([[1.0], [2.0, 3.0]], "does not form a rectangular array"),
         (None, "holds object"),
@@ -141,9 +146,30 @@ def test_bad_numbers_are_refused_with_their_place(value: Any, message: str) -> N
 
 def test_infinity_where_it_is_allowed() -> None:
     envs = EnvAxis(0, CPU).select(None)
-    assert spread(np.inf, envs, 3, name="upper", like=torch.zeros(1), allow_inf=True).isinf().all()
+    assert spread(np.inf, envs, 3, name="upper", like=torch.zeros(1), allowed=FINITE_OR_INFINITE).isinf().all()
     with pytest.raises(GenesisException, match="numbers or infinities"):
-        spread(np.nan, envs, 3, name="upper", like=torch.zeros(1), allow_inf=True)
+        spread(np.nan, envs, 3, name="upper", like=torch.zeros(1), allowed=FINITE_OR_INFINITE)
+    with pytest.raises(GenesisException, match="does not fit float32"):
+        spread(1e39, envs, 3, name="upper", like=torch.zeros(1), allowed=FINITE_OR_INFINITE)
+
+
+@pytest.mark.parametrize("make", [float, lambda x: [x], np.array, torch.tensor, lambda x: torch.tensor(x).double()])
+def test_numbers_out_of_the_allowed_range(make: Any) -> None:
+    envs, like = EnvAxis(0, CPU).select(None), torch.zeros(1)
+    ratio = Allowed("numbers above 0 and up to 0.1", lowest=0.0, highest=0.1, above=True)
+    for value, allowed in ((0.0, NOT_NEGATIVE), (0.1, ratio), (1e30, NOT_NEGATIVE)):
+        assert spread(make(value), envs, 1, name="x", like=like, allowed=allowed).item() == np.float32(value)
+    for value, allowed in ((-1e-9, NOT_NEGATIVE), (0.0, ratio), (0.11, ratio), (np.inf, ratio), (np.nan, NOT_NEGATIVE)):
+        with pytest.raises(GenesisException, match=r"x(\[0\])? is .*; allowed are (finite|numbers above)"):
+            spread(make(value), envs, 1, name="x", like=like, allowed=allowed)
+
+
+def test_the_largest_number_fits() -> None:
+    largest = torch.finfo(torch.float32).max
+    envs = EnvAxis(0, CPU).select(None)
+    for value in (largest, np.nextafter(largest, np.inf), torch.tensor(largest, dtype=torch.float64)):
+        given = value if isinstance(value, torch.Tensor) else float(value)
+        assert spread(given, envs, 1, name="x", like=torch.zeros(1)).item() == largest
 
 
 def test_what_is_read_shares_no_memory() -> None:

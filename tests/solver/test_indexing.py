@@ -87,6 +87,9 @@ def test_out_of_range_names_index_range_and_argument(index: Any) -> None:
         ([[0, 1]], "has 2 dimensions"),
         ("all", "holds"),
         ([1, [2]], "is no index"),
+        ([True, 0], "mixes booleans and numbers"),
+        ((1, np.True_, 0), "mixes booleans and numbers"),
+        (slice(True, None), "a slice takes integers"),
         (slice(0, 1.5), "a slice takes integers"),
         (slice(0, 2, 0), "step cannot be zero"),
         (np.array([True, False]), r"shape \(2,\); its shape must be \(7,\)"),
@@ -99,10 +102,14 @@ def test_what_is_no_index_is_refused(index: Any, problem: str) -> None:
 
 def test_a_setter_takes_each_index_once() -> None:
     assert axis().select([1, 1]).count == 2
-    with pytest.raises(GenesisException, match=r"dofs_idx_local names \[11\] more than once"):
+    with pytest.raises(GenesisException, match=r"dofs_idx_local names 1 more than once"):  # not 11
         axis().select([1, 2, 1]).unique()
-    with pytest.raises(GenesisException, match="more than once"):
-        EnvAxis(3, CPU).select([0, 0])
+    envs = EnvAxis(3, CPU).select([2, 0, 2])  # a getter may
+    assert torch.arange(3)[envs.where].tolist() == [2, 0, 2]
+    with pytest.raises(GenesisException, match="envs_idx names 2 more than once"):
+        envs.unique()
+    with pytest.raises(GenesisException, match="envs_idx.* mixes booleans and numbers"):
+        EnvAxis(3, CPU).select([True, 0, 2])
 
 
 def test_an_index_that_changes_is_read_again() -> None:

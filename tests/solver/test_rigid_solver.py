@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ import kernel_doubles
 from kernel_doubles import ARM_AND_BALL, KinematicsDouble
 from pluriverse import rotations
 from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
+from pluriverse.solver.states import SimState
 
 N_ENVS = [0, 1, 2, 3, 4, 7]
 
@@ -119,7 +121,7 @@ def test_set_and_get_touch_what_they_name_and_nothing_else(make: Any, scenes: di
         entity.set_dofs_force_range(-100, 100)
     rows = data.draw(st.lists(st.integers(0, size - 1), unique=True, min_size=1))
     envs = data.draw(st.lists(st.integers(0, total - 1), unique=True, min_size=1)) if n_envs else [0]
-    value = torch.randn(len(envs), len(rows), dtype=torch.float64)
+    value = torch.randn(len(envs), len(rows), dtype=torch.float64).abs() + 0.1
     expected = {e.name: batched(e.get_qpos(), n_envs).clone() for e in scene.entities if e.name != name}
     before = batched(getter(), n_envs).clone()
     everything = data.draw(st.booleans()) and len(envs) == total
@@ -278,6 +280,49 @@ def test_a_state_of_another_scene_is_refused(make: Any) -> None:
     two, three = make(2), make(3)
     with pytest.raises(Exception, match=r"state.qpos has shape \(2, 21\), this scene needs \(3, 21\)"):
         three.reset(two.get_state())
+    with pytest.raises(Exception, match="state is a SimState; give what"):
+        three.rigid_solver.set_state(0, three.get_state())
+
+
+@pytest.mark.parametrize("field", ["qpos", "dofs_vel", "dofs_acc", "friction_ratio"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e39])
+def test_a_bad_number_in_a_state_changes_nothing(make: Any, field: str, bad: float) -> None:
+    scene = make()
+    solver, state = scene.rigid_solver, scene.get_state()
+    scene.step()
+    before = solver.get_qpos()
+    values = getattr(state.rigid, field).double()
+    values[1, 2] = bad
+    broken = SimState.of_rigid(dataclasses.replace(state.rigid, **{field: values}))
+    for call in (lambda: scene.reset(broken), lambda: solver.set_state(0, broken.rigid)):
+        with pytest.raises(Exception, match=rf"state.{field}\[1, 2\] is .*(allowed are|does not fit)"):
+            call()
+        torch.testing.assert_close(solver.get_qpos(), before)
+    scene.reset()
+    torch.testing.assert_close(solver.get_qpos(), state.rigid.qpos)
+
+
+def test_a_getter_may_name_an_environment_twice(make: Any) -> None:
+    scene = make()
+    solver, box = scene.rigid_solver, scene.get_entity("box")
+    qpos, _ = randomize(solver)
+    torch.testing.assert_close(solver.get_qpos(envs_idx=[2, 0, 2]), qpos[[2, 0, 2]])
+    assert box.get_pos([1, 1]).shape == (2, 3)
+    for getter in (solver.get_time, solver.get_gravity, solver.get_links_pos, solver.get_dofs_limit):
+        getter(envs_idx=[0, 0])
+    assert solver.get_dofs_velocity([3, 3], [1, 1]).shape == (2, 2)
+    for setter in (
+        lambda envs: box.set_pos((0, 0, 1), envs),
+        lambda envs: box.set_qpos(0.0, 0, envs),
+        lambda envs: solver.set_gravity((0, 0, 1), envs),
+        lambda envs: solver.set_geoms_friction(1.0, 0, envs),
+        lambda envs: solver.set_links_friction_ratio(1.0, 0, envs),
+        lambda envs: scene.reset(envs_idx=envs),
+        lambda envs: solver.set_state(0, scene.get_state().rigid, envs),
+        lambda envs: box.control_dofs_force(0.0, 0, envs),
+    ):
+        with pytest.raises(Exception, match="envs_idx names 2 more than once"):
+            setter([2, 0, 2])
 
 
 @pytest.mark.parametrize("n_envs", [0, 3])
@@ -298,12 +343,15 @@ def test_base_poses(make: Any, n_envs: int) -> None:
         assert box.get_pos().tolist() == [[0, 1, 2], [1, 2, 4], [6, 7, 8]]
         scene.rigid_solver.set_base_links_pos(torch.zeros(2, 3))  # the arm's base and the box
         assert (scene.get_entity("arm").get_pos() == 0).all()
-    with pytest.raises(Exception, match=r"0/plane_baselink have no free joint"):
+    with pytest.raises(Exception, match=r"No free joint moves entity 'ground': link 0 \('plane_baselink'\)"):
         scene.get_entity("ground").set_pos((0, 0, 1))
     with pytest.raises(Exception, match="zeros has no direction"):
         box.set_quat((0, 0, 0, 0))
     with pytest.raises(Exception, match=r"pos: shape \(2,\)"):
         box.set_pos((0, 0))
+    for length in (1e-30, 1e30):
+        box.set_quat((0, length, 0, length))
+        np.testing.assert_allclose(batched(box.get_quat(), n_envs)[0], [0, 0.5**0.5, 0, 0.5**0.5], rtol=1e-6)
 
 
 def test_gravity_and_friction_of_single_environments(make: Any) -> None:
@@ -315,8 +363,13 @@ def test_gravity_and_friction_of_single_environments(make: Any) -> None:
     solver.set_geoms_friction_ratio(2.0, 0, [0])
     torch.testing.assert_close(solver.get_geoms_friction()[:, 0], torch.tensor([0.5, 0.6, 0.7]))
     for bad in (0.001, 6.0):
-        with pytest.raises(Exception, match=r"a coefficient lies in \[0.01, 5.0\]"):
+        with pytest.raises(Exception, match=r"friction is .*; allowed are coefficients from 0.01 to 5"):
             solver.set_geoms_friction(bad)
+    solver.set_geoms_friction(0.01)  # not below itself in float32
+    for setter in (solver.set_geoms_friction_ratio, solver.set_links_friction_ratio):
+        for bad in (-1, 0.0, 201, 1e9, torch.tensor([[1.0], [-1.0], [1.0]])):
+            with pytest.raises(Exception, match=r"friction_ratio.* is .*; allowed are factors above 0 and up to 200"):
+                setter(bad)
 
 
 def test_constants_of_dofs(make: Any) -> None:
@@ -352,8 +405,8 @@ def test_substeps(make: Any, gs_cpu: ModuleType) -> None:
 
 
 def test_everything_else_does_not_exist(make: Any) -> None:
-    with pytest.raises(AttributeError, match="no attribute 'get_mass_mat'"):
-        make().rigid_solver.get_mass_mat()
+    with pytest.raises(AttributeError, match="no attribute 'get_wings'"):
+        make().rigid_solver.get_wings()
 
 
 def test_closed_solver_says_so(make: Any, gs_cpu: ModuleType) -> None:

@@ -26,7 +26,6 @@ from .rows import JointRows
 
 FAR = 1e30
 FREE_STEPS = 4  # whole steps before the first line search, at most half of all
-LONG_STEP, LONG_STEP_OF_MANY, MANY_DOFS = 0.5, 0.05, 36  # shares of the acceleration
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Problem:
     diagonal: dict[int, Any]  # what is added to the mass matrix's diagonal: armature
     joint_rows: JointRows
     contacts: Contacts
-    refines: bool  # `solve` solves for the step from a, so that solving again makes a* more exact
+    long_step: float | None  # share of a beyond which a step is solved again; None: that makes a* no more exact
     solve: Callable[
         [dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]
     ]  # active set at a -> a*, its body motions
@@ -66,7 +65,7 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
         target, motions = problem.solve(now)
         changed = _rows_change(problem, now, target)
         changed = run.lane_any(_contacts_change(problem, motions) | changed)
-        goes_on = changed | _far(now, target) if problem.refines else changed
+        goes_on = changed if problem.long_step is None else changed | _far(now, target, problem.long_step)
         step, finished = run.variable(1.0), run.variable(logical_not(goes_on))
         for _ in run.when(changed & (free_steps.value < 0.5), together=True):
             step.value, finished.value = _line_search(problem, now, target, options)
@@ -82,13 +81,12 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
     return running.value
 
 
-def _far(now: dict[int, Any], target: dict[int, Any]) -> Any:
-    """Whether a step is so long that the rounding of its solution shows beside the acceleration, or beside 1 m/s^2 or
-    rad/s^2 where that is smaller. Large systems round more."""
+def _far(now: dict[int, Any], target: dict[int, Any], share: float) -> Any:
+    """Whether a step is longer than a share of the acceleration, or of 1 m/s^2 or rad/s^2 where that is smaller."""
     step, size = 0.0, 0.0
     for d in now:
         step, size = step + absolute(target[d] - now[d]), size + absolute(target[d])
-    return step > maximum(size, 1.0) * (LONG_STEP if len(now) <= MANY_DOFS else LONG_STEP_OF_MANY)
+    return step > share * maximum(size, 1.0)
 
 
 def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:

@@ -37,12 +37,13 @@ def body_states(tree: Tree, qpos: list[Any], qvel: list[Any]) -> list[list[Any]]
 
 
 def orientations(tree: Tree, qpos: list[Any]) -> dict[Node, list[Any]]:
-    """The quaternion of each moving body."""
+    """The quaternion of each moving body, of the sign that MuJoCo's xquat has: a product from the root on."""
     turns: dict[Node, list[Any]] = {}
     for node in tree.nodes:
         start = turns[node.parent] if node.parent else [1.0, 0.0, 0.0, 0.0]
-        fixed = quaternion_from(tree.merged[node.bodies[0]].rotation)
-        turn = quaternion_product(start, fixed)
+        body = node.bodies[0]
+        _, before = frame_on_moving_body(tree, int(tree.model.body_parentid[body]))
+        turn = quaternion_product(start, _product(before, tree.model.body_quat[body].tolist()))
         for joint in node.joints:
             row = joint.qpos[0]
             if joint.type == FREE:
@@ -59,26 +60,14 @@ def orientations(tree: Tree, qpos: list[Any]) -> dict[Node, list[Any]]:
 def frame_on_moving_body(tree: Tree, body: int) -> tuple[list[float], list[float]]:
     """A body's frame in that of the moving body (or world) which carries it: position, quaternion."""
     model = tree.model
-    place, turn = np.zeros(3), np.eye(3)
+    place, turn = np.zeros(3), [1.0, 0.0, 0.0, 0.0]
     while body != int(model.body_weldid[body]):
-        R = rotation(model.body_quat[body])
-        place, turn = model.body_pos[body] + R @ place, R @ turn
+        place = model.body_pos[body] + rotation(model.body_quat[body]) @ place
+        turn = _product(model.body_quat[body].tolist(), turn)
         body = int(model.body_parentid[body])
-    return [tidy(x) for x in place], quaternion_from(turn)
+    return [tidy(x) for x in place], turn
 
 
-def quaternion_from(R: np.ndarray) -> list[float]:
-    """The quaternion (wxyz, w >= 0) of a (3, 3) rotation matrix."""
-    squares = np.array([np.trace(R), R[0, 0], R[1, 1], R[2, 2]])
-    largest = int(squares.argmax())
-    if largest == 0:
-        q = np.array([1 + squares[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    else:
-        i = largest - 1
-        j, k = (i + 1) % 3, (i + 2) % 3
-        q = np.zeros(4)
-        q[0] = R[k, j] - R[j, k]
-        q[1 + i] = 1 + R[i, i] - R[j, j] - R[k, k]
-        q[1 + j], q[1 + k] = R[j, i] + R[i, j], R[k, i] + R[i, k]
-    q = q / np.linalg.norm(q)
-    return [tidy(x) for x in (q if q[0] >= 0 else -q)]
+def _product(p: list[float], q: list[float]) -> list[float]:
+    """The product of two constant quaternions."""
+    return [tidy(x) for x in quaternion_product(p, q)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,8 +14,10 @@ from pluriverse.entities.rigid_geom import RigidGeom
 from pluriverse.entities.rigid_joint import RigidJoint
 from pluriverse.entities.rigid_link import RigidLink
 from pluriverse.errors import GenesisException
+from pluriverse.not_yet import refuse_names_not_written
+from pluriverse.runtime import runtime
 from pluriverse.solver.forwarding import with_local_index
-from pluriverse.solver.indexing import RowAxis
+from pluriverse.solver.indexing import RowAxis, to_device
 from pluriverse.solver.rigid_solver import RigidSolver
 from pluriverse.solver.states import RigidEntityState
 from pluriverse.typing import ArrayLike, IndexLike
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 Part = TypeVar("Part", RigidLink, RigidJoint, RigidGeom)
 
 
+@refuse_names_not_written
 class RigidEntity:
     """A robot or an object. Its methods are those of `RigidSolver` with indices that count within the entity.
 
@@ -148,6 +153,24 @@ class RigidEntity:
         """(n_qs,) qpos in the model's rest pose."""
         return self.solver.model.qpos0[self.q_start : self.q_end].copy()
 
+    @property
+    def keyframes(self) -> Mapping[str, torch.Tensor]:
+        """The keyframes of its model file by name, each a fresh (n_qs,) qpos for `set_qpos`; none acts by itself.
+
+        The numbers are those of the file: a free joint stands where the file has it, not where the morph moves the
+        entity. A keyframe without a name is `keyframe_0`, `keyframe_1` ..., counted over the keyframes of the file.
+        """
+        qpos = self.solver.model.key_qpos[self.layout.keyframes, self.q_start : self.q_end]
+        tensor = to_device(torch.tensor(qpos), self.solver.device, runtime.tc_float)
+        return MappingProxyType(dict(zip(self._keyframe_names, tensor.clone(), strict=True)))
+
+    def get_keyframe(self, name: str) -> torch.Tensor:
+        """(n_qs,) qpos of a keyframe, see `keyframes`: `entity.set_qpos(entity.get_keyframe("home"))`."""
+        keyframes = self.keyframes
+        if name not in keyframes:
+            raise self._unknown(name, list(keyframes), "keyframe")
+        return keyframes[name]
+
     base_link_idx = property(lambda self: self.base_link.idx, doc="Index of its first link over the scene.")
     n_links = property(lambda self: len(self.layout.bodies), doc="Number of links.")
     n_joints = property(lambda self: len(self.layout.joints), doc="Number of joints.")
@@ -204,7 +227,8 @@ class RigidEntity:
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
-        self.solver.set_base_links_pos(pos, self.base_link_idx, envs_idx, relative=relative)
+        solver, base = self.solver, self._link_axis.select(self.base_link.idx_local)
+        solver.set_base_links_pos(pos, base, envs_idx, relative=relative)
         self._stop(zero_velocity, envs_idx)
 
     def set_quat(
@@ -220,7 +244,8 @@ class RigidEntity:
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
-        self.solver.set_base_links_quat(quat, self.base_link_idx, envs_idx, relative=relative)
+        solver, base = self.solver, self._link_axis.select(self.base_link.idx_local)
+        solver.set_base_links_quat(quat, base, envs_idx, relative=relative)
         self._stop(zero_velocity, envs_idx)
 
     # dofs -------------------------------------------------------------------------------------------------------------
@@ -314,7 +339,10 @@ class RigidEntity:
     def set_friction_ratio(
         self, friction_ratio: ArrayLike, links_idx_local: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:
-        """Set factors of the friction of links, 1 at first and after a reset. friction_ratio: ([n_envs,] n_links)."""
+        """Set factors of the friction of links, 1 at first and after a reset.
+
+        friction_ratio: ([n_envs,] n_links), above 0 and up to 200.
+        """
         solver = self.solver
         solver.set_links_friction_ratio(friction_ratio, self._link_axis.select(links_idx_local), envs_idx)
 
@@ -341,11 +369,17 @@ class RigidEntity:
 
     def _named(self, name: str, parts: list[Part], kind: str) -> Part:
         for part in parts:
-            if part.name == name:
+            if part.name and part.name == name:  # an unnamed part is found by its index only
                 return part
-        names = [part.name for part in parts if part.name]
+        raise self._unknown(name, [part.name for part in parts if part.name], kind)
+
+    def _unknown(self, name: object, names: list[str], kind: str) -> GenesisException:
         near = difflib.get_close_matches(str(name), names, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise GenesisException(
-            f"Entity '{self.name}' has no {kind} '{name}'.{hint} It has: {', '.join(names) or 'none'}."
+        return GenesisException(
+            f"Entity '{self.name}' has no {kind} {name!r}.{hint} It has: {', '.join(names) or 'none'}."
         )
+
+    @property
+    def _keyframe_names(self) -> list[str]:
+        return [name or f"keyframe_{i}" for i, name in enumerate(self.layout.keyframe_names)]

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from pluriverse.constants import JOINT_TYPE
+from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.typing import ArrayLike, IndexLike
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pluriverse.solver.rigid_solver import RigidSolver
 
 
+@refuse_names_not_written
 class RigidLink:
     """`idx` counts over the scene, `idx_local` within the entity. Link i is the model's body i + 1."""
 

@@ -23,7 +23,6 @@ from pluriverse.importers.rules import (
     option_set,
     other_than,
     polynomial_damping,
-    shares_force_limit,
 )
 
 # Fields that the dynamics uses, most of them through `Model`.
@@ -36,10 +35,11 @@ USED = """
     jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_range jnt_limited jnt_margin
     jnt_solref jnt_solimp jnt_actfrclimited jnt_actfrcrange jnt_actgravcomp
     dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_frictionloss dof_solref dof_solimp
-    dof_invweight0
+    dof_M0 dof_invweight0
     geom_type geom_contype geom_conaffinity geom_condim geom_bodyid geom_dataid geom_priority geom_solmix geom_solref
     geom_solimp geom_size geom_rbound geom_pos geom_quat geom_friction geom_margin geom_gap
     mesh_vertadr mesh_vertnum mesh_faceadr mesh_facenum mesh_graphadr mesh_pos mesh_quat mesh_vert mesh_face mesh_graph
+    mesh_polynum mesh_polyadr mesh_polynormal mesh_polyvertadr mesh_polyvertnum mesh_polyvert
     pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solimp pair_margin pair_gap
     exclude_signature
     eq_type eq_objtype eq_obj1id eq_obj2id eq_active0 eq_solref eq_solimp eq_data
@@ -97,12 +97,11 @@ WITHOUT_MEANING = {
         npolygonmax nmeshdegmax ngravcomp flg_gravcomp
         body_simple body_sameframe body_margin body_contype body_conaffinity body_bvhadr body_bvhnum
         bvh_depth bvh_child bvh_nodeid bvh_aabb oct_depth oct_child oct_aabb oct_coeff
-        dof_Madr dof_simplenum dof_M0 dof_length
+        dof_Madr dof_simplenum dof_length
         tree_bodyadr tree_bodynum tree_dofadr tree_dofnum
         geom_sameframe geom_aabb
         nmeshpoly nmeshpolyvert nmeshpolymap mesh_bvhadr mesh_bvhnum mesh_octadr mesh_octnum mesh_extrema mesh_scale
-        mesh_polynum mesh_polyadr mesh_polynormal mesh_polyvertadr mesh_polyvertnum mesh_polyvert mesh_polymapadr
-        mesh_polymapnum mesh_polymap
+        mesh_polymapadr mesh_polymapnum mesh_polymap
         B_rownnz B_rowadr B_colind M_rownnz M_rowadr M_colind mapM2M D_rownnz D_rowadr D_diag D_colind mapM2D mapD2M
         ten_J_rownnz ten_J_rowadr ten_J_colind
         opt.jacobian
@@ -186,7 +185,6 @@ RULES = (
     Rule("jnt_stiffnesspoly", "joint", "has a polynomial spring", nonzero("jnt_stiffnesspoly")),
     Rule("dof_dampingpoly", "joint", "has polynomial damping", polynomial_damping),
     Rule("jnt_springyield jnt_plasticadr nplastic", "joint", "has a spring that yields", nonzero("jnt_springyield")),
-    Rule("jnt_actfrclimited", "joint", "limits the sum of several actuators (actuatorfrcrange)", shares_force_limit),
     Rule(
         "jnt_actgravcomp",
         "joint",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -92,8 +91,6 @@ def _parse(morph: MJCF) -> mujoco.MjSpec:
         with _reported(f"the given text '{text[:60]}...'"):
             return mujoco.MjSpec.from_string(text)
     path = find_model_file(morph.file)
-    if path.suffix.lower() == ".urdf":
-        raise GenesisException(f"MJCF: '{os.fspath(morph.file)}' is a URDF, and morphs.URDF is not supported yet.")
     with _reported(f"the file '{path}'"):
         return mujoco.MjSpec.from_file(str(path))
 

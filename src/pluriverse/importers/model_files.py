@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from pluriverse.errors import GenesisException
+from pluriverse.morphs.files import check_mjcf_root, root_tag
 from pluriverse.typing import PathLike
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -15,10 +16,23 @@ _MENAGERIE = "menagerie:"
 
 
 def find_model_file(file: PathLike) -> Path:
-    """The path of a model file. `menagerie:NAME` or `menagerie:NAME/ENTRY` names a robot of mujoco-menagerie."""
+    """The path of an MJCF file. `menagerie:NAME` or `menagerie:NAME/ENTRY` names a robot of mujoco-menagerie.
+
+    Raises GenesisException where there is none, or it is of another kind by its outermost element.
+    """
     name = os.fspath(file)
     if name.startswith(_MENAGERIE):
         return _menagerie_file(name.removeprefix(_MENAGERIE))
+    path = _local_file(name)
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise GenesisException(f"The file '{name}' cannot be read: {error}.") from error
+    check_mjcf_root(root_tag(text), f"the file '{name}'")
+    return path
+
+
+def _local_file(name: str) -> Path:
     path = Path(name).expanduser()
     candidates = [path] if path.is_absolute() else [Path.cwd() / path, ASSETS / path]
     for candidate in candidates:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +17,19 @@ if TYPE_CHECKING:
     import mujoco
 
 
-def refuse_unsupported(mj_model: mujoco.MjModel, labels: Sequence[str] = ()) -> None:
+Owners = Mapping[str, np.ndarray]
+"""By kind of element (body, geom ...): for each one the number of its entity; -1: of no entity."""
+
+
+def refuse_unsupported(
+    mj_model: mujoco.MjModel, labels: Sequence[str] = (), owners: Owners = MappingProxyType({})
+) -> None:
     """Raises one GenesisException that names every element which cannot be simulated; returns if there is none.
 
-    `labels` are the entities' names: an element named `i/name` is said to be `name` of entity `labels[i]`.
+    `labels` are the entities' names: an element named `i/name` is said to be `name` of entity `labels[i]`. `owners`
+    tells whose the unnamed ones are.
     """
-    findings = [text for rule in RULES for text in _findings(mj_model, rule, labels)]
+    findings = [text for rule in RULES for text in _findings(mj_model, rule, labels, owners)]
     if findings:
         raise GenesisException(
             "The model uses what is not supported yet:\n"
@@ -29,7 +38,17 @@ def refuse_unsupported(mj_model: mujoco.MjModel, labels: Sequence[str] = ()) -> 
         )
 
 
-def _findings(mj_model: mujoco.MjModel, rule: Rule, labels: Sequence[str]) -> list[str]:
+def without_prefixes(text: str, labels: Sequence[str]) -> str:
+    """A message of MuJoCo in which `'i/name'` is said to be `'name' of entity 'labels[i]'`."""
+
+    def said(match: re.Match[str]) -> str:
+        index, name = int(match[1]), match[2]
+        return f"'{name}' of entity '{labels[index]}'" if index < len(labels) else match[0]
+
+    return re.sub(r"'(\d+)/([^']*)'", said, text)
+
+
+def _findings(mj_model: mujoco.MjModel, rule: Rule, labels: Sequence[str], owners: Owners) -> list[str]:
     """One text for each entity that has elements which the rule finds."""
     if not _has(mj_model, rule.fields.split()[0]):
         return []
@@ -38,7 +57,7 @@ def _findings(mj_model: mujoco.MjModel, rule: Rule, labels: Sequence[str]) -> li
         return [f"option {found}: {rule.reason}"] if found else []
     names: dict[str, list[str]] = {}
     for index in np.flatnonzero(found):
-        label, name = _element_name(mj_model, rule.element, int(index), labels)
+        label, name = element_name(mj_model, rule.element, int(index), labels, owners)
         names.setdefault(label, []).append(name)
     return [f"{label}{rule.element} {', '.join(names[label])}: {rule.reason}" for label in names]
 
@@ -48,17 +67,25 @@ def _has(mj_model: mujoco.MjModel, field: str) -> bool:
     return hasattr(getattr(mj_model, owner) if owner else mj_model, name)
 
 
-def _element_name(mj_model: mujoco.MjModel, element: str, index: int, labels: Sequence[str]) -> tuple[str, str]:
-    """`panda: `, if the element belongs to an entity and has a name, and the name or a description."""
+def element_name(
+    mj_model: mujoco.MjModel, element: str, index: int, labels: Sequence[str], owners: Owners
+) -> tuple[str, str]:
+    """`panda: `, if the element is known to belong to an entity, and its name or a description.
+
+    The number of an unnamed element counts within its entity.
+    """
     import mujoco
 
     name = mujoco.mj_id2name(mj_model, getattr(mujoco.mjtObj, f"mjOBJ_{element.upper()}"), index)
     if not name:
+        owner = owners.get(element, np.full(index + 1, -1))
+        number = np.count_nonzero(owner[:index] == owner[index])
+        label = f"{labels[owner[index]]}: " if owner[index] >= 0 else ""
         body_of = {"geom": mj_model.geom_bodyid, "joint": mj_model.jnt_bodyid}.get(element)
         if body_of is None:
-            return "", f"number {index} (unnamed)"
-        label, body = _element_name(mj_model, "body", int(body_of[index]), labels)
-        return label, f"number {index} (unnamed, of body {body})"
+            return label, f"number {number} (unnamed)"
+        label_of_body, body = element_name(mj_model, "body", int(body_of[index]), labels, owners)
+        return label or label_of_body, f"number {number} (unnamed, of body {body.removesuffix(' (unnamed)')})"
     prefix, slash, local = name.partition("/")
     if slash and prefix.isdigit() and int(prefix) < len(labels):
         return f"{labels[int(prefix)]}: ", f"'{local}'"

@@ -116,12 +116,6 @@ def gain_varies(m: mujoco.MjModel) -> np.ndarray:
     return ~fixed & ~(affine & (m.actuator_gainprm[:, 1:3] == 0).all(axis=1))
 
 
-def shares_force_limit(m: mujoco.MjModel) -> np.ndarray:
-    """Joints whose total actuator force is limited and that several actuators drive."""
-    driven = np.bincount(m.actuator_trnid[drives_joint(m), 0], minlength=m.njnt)
-    return m.jnt_actfrclimited.astype(bool) & (driven > 1)
-
-
 def limits_gravcomp(m: mujoco.MjModel) -> np.ndarray:
     """Joints whose force limit would clamp gravity compensation too."""
     return (m.jnt_actgravcomp & m.jnt_actfrclimited).astype(bool) & bool(np.any(m.body_gravcomp))

@@ -13,7 +13,7 @@ from pluriverse.collision_pairs import unsupported_pairs_text, without_self_coll
 from pluriverse.errors import GenesisException
 from pluriverse.importers.mjcf import adopt_scene_settings, copy_options, load_mjcf, note_ignored_options, option_fields
 from pluriverse.importers.primitives import add_primitive
-from pluriverse.importers.refusals import refuse_unsupported
+from pluriverse.importers.refusals import Owners, element_name, refuse_unsupported, without_prefixes
 from pluriverse.logging import logger
 from pluriverse.materials import Rigid
 from pluriverse.model import Model
@@ -83,7 +83,7 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     """
     import mujoco
 
-    spec = mujoco.MjSpec()
+    spec, labels = mujoco.MjSpec(), [source.label for source in sources]
     loaded = [load_mjcf(s.morph, s.material) if isinstance(s.morph, MJCF) else None for s in sources]
     _set_options(spec.option, sim, rigid)
     adopted = _adopt_file_options(spec.option, sources, loaded)
@@ -95,15 +95,21 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     try:
         mj_model = spec.compile()
     except ValueError as error:
-        raise GenesisException(f"MuJoCo cannot compile the scene: {error}") from error
-    refuse_unsupported(mj_model, [source.label for source in sources])
+        raise GenesisException(f"MuJoCo cannot compile the scene: {without_prefixes(str(error), labels)}") from error
+    owners = _owners(mj_model, counts)
+    refuse_unsupported(mj_model, labels, owners)
 
     model = Model.from_mujoco(mj_model)
     if adopted:
         sim, rigid = _options_of(model, sim, rigid)
     if not rigid.enable_self_collision:
         model = without_self_collision(model)
-    warning = unsupported_pairs_text(model)
+
+    def geom_name(geom: int) -> str:
+        label, name = element_name(mj_model, "geom", geom, labels, owners)
+        return f"{label}geom {name}"
+
+    warning = unsupported_pairs_text(model, geom_name)
     if warning and rigid.enable_collision:
         logger.warning(warning)
     return CompiledScene(model, mj_model, _layouts(model, sources, counts), sim, rigid)
@@ -224,6 +230,24 @@ def _options_of(model: Model, sim: SimOptions, rigid: RigidOptions) -> tuple[Sim
             enable_adjacent_collision=bool(opt.disableflags & int(bits.mjDSBL_FILTERPARENT)),
         ),
     )
+
+
+def _owners(mj_model: mujoco.MjModel, counts: Sequence[_Counts]) -> Owners:
+    """The entity of each element: entities follow each other in every array of the model."""
+
+    def of(sizes: list[int]) -> np.ndarray:
+        return np.repeat(np.arange(len(counts)), sizes)
+
+    body = np.concatenate(([-1], of([count.bodies for count in counts])))
+    geom, in_world = body[mj_model.geom_bodyid], of([count.world_geoms for count in counts])
+    geom[: len(in_world)] = in_world
+    return {
+        "body": body,
+        "joint": body[mj_model.jnt_bodyid],
+        "geom": geom,
+        "actuator": of([count.actuators for count in counts]),
+        "equality": of([count.equalities for count in counts]),
+    }
 
 
 def _layouts(model: Model, sources: Sequence[EntitySource], counts: Sequence[_Counts]) -> tuple[EntityLayout, ...]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
+from pluriverse.errors import GenesisException
 from pluriverse.morphs.base import Morph, Vector
 from pluriverse.options.base import ignored
 from pluriverse.typing import PathLike
+
+_ROOT = re.compile(r"(?:\ufeff|\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<([^\s<>/!?]+)", re.DOTALL)
 
 
 class MJCF(Morph):
@@ -60,6 +64,11 @@ class MJCF(Morph):
         super().check()
         if isinstance(self.file, str) and not self.file.strip():
             raise self.error("'file' is empty. Give a path, 'menagerie:NAME' or XML text.")
+        if isinstance(self.file, str) and self.file.lstrip().startswith("<"):
+            check_mjcf_root(root_tag(self.file), "the given text")
+        tree = self.file.getroot() if isinstance(self.file, ElementTree.ElementTree) else self.file
+        if isinstance(tree, ElementTree.Element):
+            check_mjcf_root(tree.tag, "the given tree")
         if self.default_armature is not None and not 0 <= self.default_armature < math.inf:
             raise self.error(f"default_armature={self.default_armature}: expected a number >= 0, or None.")
         for name, allowed, instead in (
@@ -71,3 +80,20 @@ class MJCF(Morph):
         ):
             if not allowed:
                 raise self.error(f"{name}={getattr(self, name)} is not supported yet. {instead}")
+
+
+def root_tag(text: str) -> str | None:
+    """The name of the outermost element of XML text; None where there is none."""
+    match = _ROOT.match(text)
+    return match[1] if match else None
+
+
+def check_mjcf_root(tag: str | None, what: str) -> None:
+    """Raises GenesisException where the outermost element of `what` is another than MJCF's.
+
+    MuJoCo itself takes a URDF too, and gives it a meaning of its own. None passes: MuJoCo has words for that.
+    """
+    if tag == "robot":
+        raise GenesisException(f"MJCF: {what} is a URDF (its root is <robot>), and morphs.URDF is not supported yet.")
+    if tag not in ("mujoco", None):
+        raise GenesisException(f"MJCF: the root of {what} is <{tag}>; that of an MJCF model is <mujoco>.")

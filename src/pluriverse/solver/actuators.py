@@ -37,9 +37,9 @@ def dof_gains(model: Model) -> np.ndarray:
 
 
 def dof_limits(model: Model) -> np.ndarray:
-    """(nv, 2) range of the force of commands: that of the first actuator and that of the joint.
+    """(nv, 2) range of the force of commands: that of the first actuator, and the joint's where there is no other.
 
-    A motor's control range limits its force as well.
+    A motor's control range limits its force as well. Ranges clamp one after the other, as in MuJoCo.
     """
     laws = control_laws(model)
     limits = np.tile((-np.inf, np.inf), (model.nv, 1))
@@ -47,16 +47,25 @@ def dof_limits(model: Model) -> np.ndarray:
         actuator = laws[dof].actuator
         ranges = []
         if actuator >= 0:
-            ranges.append(_force_range(model)[actuator])
             if model.actuator_ctrllimited[actuator] and not np.any(_bias(model)[actuator]):
                 slope = model.actuator_gear[actuator, 0] * model.actuator_gainprm[actuator, 0]
                 ranges.append(np.sort(slope * model.actuator_ctrlrange[actuator]))
+            ranges.append(_force_range(model)[actuator])
         joint = model.dof_jntid[dof]
         if model.jnt_actfrclimited[joint] and sum(law.dof == dof for law in laws) == 1:
             ranges.append(model.jnt_actfrcrange[joint])
         for lower, upper in ranges:
-            limits[dof] = max(limits[dof, 0], lower), min(limits[dof, 1], upper)
+            limits[dof] = np.clip(limits[dof], lower, upper)
     return limits
+
+
+def sum_range(model: Model, dof: int) -> tuple[float, float]:
+    """To what the summed actuator force of a dof is clamped (MuJoCo's actuatorfrcrange); infinite: not at all."""
+    joint = model.dof_jntid[dof]
+    if not model.jnt_actfrclimited[joint]:
+        return -np.inf, np.inf
+    lower, upper = model.jnt_actfrcrange[joint].tolist()
+    return lower, upper
 
 
 @dataclass(frozen=True)

@@ -54,4 +54,4 @@ class Axes:
 
     def to_set(self, dofs_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
         """Dofs and environments that a setter writes; an index named twice is an error."""
-        return self.dofs.select(dofs_idx).unique(), self.envs.select(envs_idx)
+        return self.dofs.select(dofs_idx).unique(), self.envs.select(envs_idx).unique()

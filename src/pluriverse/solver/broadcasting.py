@@ -6,6 +6,7 @@ A state tensor has shape (rows, ..., environments). Values are ([n_envs,] rows, 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,28 @@ import torch
 
 from pluriverse.errors import GenesisException
 from pluriverse.solver.indexing import FAULT_COUNT, Envs, Memory, Rows, to_device
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Which numbers an argument takes: those from `lowest` to `highest`, the lowest itself only if not `above`."""
+
+    text: str  # for the message, and why where it is not plain
+    lowest: float = -math.inf
+    highest: float = math.inf
+    above: bool = False
+    infinity: bool = False
+
+    def refused(self, values: Any) -> Any:
+        """Which entries of a numpy array or torch tensor of finite numbers are not among them; NaN is not."""
+        if self.above:
+            return ~((values > self.lowest) & (values <= self.highest))
+        return ~((values >= self.lowest) & (values <= self.highest))
+
+
+FINITE = Allowed("finite numbers")
+FINITE_OR_INFINITE = Allowed("numbers or infinities", infinity=True)
+NOT_NEGATIVE = Allowed("finite numbers >= 0", lowest=0.0)
 
 
 class Field:
@@ -128,7 +151,7 @@ def spread(
     *,
     name: str,
     like: torch.Tensor,
-    allow_inf: bool = False,
+    allowed: Allowed = FINITE,
 ) -> torch.Tensor:
     """`value` as a tensor that broadcasts to (environments, count, *trailing), in `like`'s dtype and on its device.
 
@@ -137,10 +160,11 @@ def spread(
     mask of environments (n_envs, count) has a row for each environment of the scene, of which the masked ones are used;
     fewer rows are the packed ones of the True entries.
 
-    NaN (and infinity, unless allowed) in host values is an error that says where. Values in a CUDA tensor are not
-    looked at, because that would wait for the device: a NaN there shows in the environment's status at the next step.
+    Host values that are not `allowed`, or that `like`'s dtype cannot hold, are an error that says where. Values in a
+    CUDA tensor are not looked at, because that would wait for the device: a NaN there shows in the environment's status
+    at the next step.
     """
-    tensor = _as_tensor(value, name, like, allow_inf)
+    tensor = _as_tensor(value, name, like, allowed)
     if tensor.shape == (envs.count, count, *trailing) and not envs.from_mask:  # the usual case, told fast
         return tensor
     n_leading = tensor.ndim - len(trailing)
@@ -180,30 +204,59 @@ def _by_env(tensor: torch.Tensor, envs: Envs) -> torch.Tensor:
     return tensor[position.clamp_(0, rows - 1)]
 
 
-def _as_tensor(value: Any, name: str, like: torch.Tensor, allow_inf: bool) -> torch.Tensor:
+def _as_tensor(value: Any, name: str, like: torch.Tensor, allowed: Allowed) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         is_dtype = value.dtype == like.dtype
         if not is_dtype and (value.dtype == torch.bool or value.dtype.is_complex):
             raise _dtype_error(name, value.dtype)
         if value.requires_grad:
             value = value.detach()
-        # The sum is finite only if all numbers are.
-        if value.is_cpu and value.is_floating_point() and not math.isfinite(value.sum().item()):
-            bad = ~value.isfinite() if not allow_inf else value.isnan()
-            if bad.any():
-                raise _number_error(name, value.numpy(), bad.numpy(), allow_inf)
+        if value.is_cpu:
+            given, value = value, value.to(like.dtype)
+            # The sum is finite only if all numbers are.
+            if allowed is not FINITE or not math.isfinite(value.sum().item()):
+                _check(given.double().numpy(), name, like.dtype, allowed)
         if is_dtype and value.device == like.device:
             return value
         return to_device(value, like.device, like.dtype)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not math.isfinite(value) and (math.isnan(value) or not allow_inf):
-            raise _number_error(name, np.asarray(value), np.asarray(True), allow_inf)
+        if isinstance(value, int) and abs(value) > _largest(like.dtype):  # an int may exceed float64 too
+            raise _size_error(name, f"an integer of {value.bit_length()} bits", like.dtype)
+        if allowed is not FINITE or not abs(value) <= _largest(like.dtype):
+            _check(np.asarray(value, dtype=np.float64), name, like.dtype, allowed)
+        if math.isfinite(value):  # it may round to the largest number
+            value = min(max(value, -_largest(like.dtype)), _largest(like.dtype))
         return torch.full((), value, dtype=like.dtype, device=like.device)
     array = _as_array(value, name)
-    bad_array = np.isnan(array) if allow_inf else ~np.isfinite(array)
-    if bad_array.any():
-        raise _number_error(name, array, bad_array, allow_inf)
+    _check(array, name, like.dtype, allowed)
     return to_device(torch.from_numpy(array), like.device, like.dtype)
+
+
+def _check(values: np.ndarray, name: str, dtype: torch.dtype, allowed: Allowed) -> None:
+    """Raises for the first of the host's float64 numbers that is not allowed, or that the dtype cannot hold."""
+    stored = torch.from_numpy(values).to(dtype).numpy()  # 0.01 in float32 is not below the limit 0.01
+    bad = allowed.refused(stored)
+    if not allowed.infinity:
+        bad |= np.isinf(values)
+    too_large = np.isfinite(values) & np.isinf(stored)
+    if not (bad | too_large).any():
+        return
+    where = tuple(int(i) for i in np.argwhere(bad if bad.any() else too_large)[0])
+    place = f"{name}[{', '.join(map(str, where))}]" if where else name
+    if bad[where]:
+        raise GenesisException(f"{place} is {values[where]:g}; allowed are {allowed.text}. Nothing was set.")
+    raise _size_error(place, f"{values[where]:g}", dtype)
+
+
+def _largest(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).max
+
+
+def _size_error(place: str, number: str, dtype: torch.dtype) -> GenesisException:
+    kind = str(dtype).removeprefix("torch.")
+    return GenesisException(
+        f"{place} is {number}, which does not fit {kind}: the largest number is {_largest(dtype):.3g}. Nothing was set."
+    )
 
 
 def _as_array(value: Any, name: str) -> np.ndarray:
@@ -222,13 +275,6 @@ def _as_array(value: Any, name: str) -> np.ndarray:
 
 def _dtype_error(name: str, dtype: Any) -> GenesisException:
     return GenesisException(f"{name}: holds {dtype}; allowed are integers and floating-point numbers.")
-
-
-def _number_error(name: str, values: np.ndarray, bad: np.ndarray, allow_inf: bool) -> GenesisException:
-    where = tuple(int(i) for i in np.argwhere(bad)[0])
-    place = f"{name}[{', '.join(map(str, where))}]" if where else name
-    allowed = "numbers or infinities" if allow_inf else "finite numbers"
-    return GenesisException(f"{place} is {values[where]}; allowed are {allowed}. Nothing was set.")
 
 
 def _shape_error(

@@ -18,9 +18,10 @@ import torch
 from pluriverse.constants import CTRL_MODE
 from pluriverse.errors import GenesisException
 from pluriverse.model import Model
-from pluriverse.solver.actuators import ActuatorLaws, law_force
+from pluriverse.solver.actuators import ActuatorLaws, law_force, sum_range
 from pluriverse.solver.axes import Axes
 from pluriverse.solver.broadcasting import Field, fill_envs, spread
+from pluriverse.solver.element_names import ElementNames
 from pluriverse.solver.gains import Gains
 from pluriverse.solver.indexing import Envs, Memory, Rows
 from pluriverse.solver.state import State
@@ -42,8 +43,8 @@ _HOLDERS = ("nobody", "control_dofs_*", "control_actuators")
 class Commands:
     """Mode and targets of every dof in every environment. They persist until the next command or reset."""
 
-    def __init__(self, model: Model, state: State, axes: Axes, gains: Gains) -> None:
-        self._model, self._state, self._axes, self._gains = model, state, axes, gains
+    def __init__(self, model: Model, state: State, axes: Axes, gains: Gains, names: ElementNames) -> None:
+        self._state, self._axes, self._gains, self._names = state, axes, gains, names
         self._laws, self._further_laws = state.control[: model.nv], state.control[model.nv :]
         self._offset, self._feedback = Field(self._laws[:, 0]), Field(self._laws[:, 1:3])  # c0; c1 and c2
         shape = (model.nv, state.n_padded)
@@ -52,6 +53,8 @@ class Commands:
         self._target_velocity = Field(state.control.new_zeros(shape))
         self._zero = state.control.new_zeros(())
         self._actuators = ActuatorLaws(model, state.control)
+        # The sum of several laws is clamped; the range of a single one has the joint's in it.
+        self._sum_ranges = {dof: sum_range(model, dof) for dof in self._actuators.further_dofs}
         # What the host knows without asking the device.
         self._mode_of_all = np.full(model.nv, FORCE)
         self._holder = np.full(model.nv, _NOBODY)
@@ -121,7 +124,7 @@ class Commands:
 
         ctrl: ([n_envs,] n_actuators), each in its actuator's unit. A dof takes either these or `control_dofs_*`.
         """
-        rows, envs = self._axes.actuators.select(actuators_idx).unique(), self._axes.envs.select(envs_idx)
+        rows, envs = self._axes.actuators.select(actuators_idx).unique(), self._axes.envs.select(envs_idx).unique()
         value = spread(ctrl, envs, rows.count, name="ctrl", like=self._laws)
         if (rows, ACTUATOR) not in self._standing:
             dofs = rows.map(self._actuators.dofs, value.device)
@@ -140,6 +143,8 @@ class Commands:
         force = law_force(self._laws, position, self._state.qvel)
         for law, dof in enumerate(self._actuators.further_dofs):
             force[dof] += law_force(self._further_laws[law], position[dof], self._state.qvel[dof])
+        for dof, (lower, upper) in self._sum_ranges.items():
+            force[dof].clamp_(lower, upper)
         return Field(force).read(rows, envs)
 
     def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str) -> torch.Tensor:
@@ -206,10 +211,10 @@ class Commands:
 
     def _require_scalar(self, rows: Rows, method: str) -> None:
         if not rows.all(self._axes.is_scalar):
-            others = rows.indices[~self._axes.is_scalar[rows.indices]]
+            others = ~self._axes.is_scalar[rows.indices]
             raise GenesisException(
-                f"{method}: {self._names(others)} belong to free or ball joints, which take forces only so far. "
-                "Name the other dofs in dofs_idx, or use control_dofs_force."
+                f"{method}: free and ball joints take forces only so far. Given were dofs of such: "
+                f"{self._names.of_dofs(rows, others)}. Name the other dofs alone, or use control_dofs_force."
             )
 
     def _hold(self, rows: Rows, holder: int) -> None:
@@ -223,16 +228,10 @@ class Commands:
             self._actuators.forget()
         elif taken.any():
             raise GenesisException(
-                f"{_HOLDERS[holder]} cannot take {self._names(rows.indices[taken])}: {_HOLDERS[present[taken][0]]} "
-                "commands it already, and the forces of both would add. Release it with "
-                "control_dofs_force(0.0, dofs_idx), or with scene.reset()."
+                f"{_HOLDERS[holder]} cannot take {self._names.of_dofs(rows, taken)}. {_HOLDERS[present[taken][0]]} "
+                "commands this already, and the forces of both would add. Release it with control_dofs_force(0.0, ...) "
+                "for these dofs, or with scene.reset()."
             )
         if (present != holder).any():
             self._holder[rows.indices] = holder
             self._standing.clear()
-
-    def _names(self, dofs: np.ndarray) -> str:
-        names = (
-            f"dof {dof} ({self._model.joint_names[self._model.dof_jntid[dof]] or 'unnamed joint'})" for dof in dofs
-        )
-        return ", ".join(names)

@@ -36,7 +36,7 @@ class DofStates:
 
         `skip_forward` has no effect: link poses are computed when they are read.
         """
-        rows, envs = self._axes.qs.select(qs_idx).unique(), self._axes.envs.select(envs_idx)
+        rows, envs = self._axes.qs.select(qs_idx).unique(), self._axes.envs.select(envs_idx).unique()
         self._qpos.write(rows, envs, self._spread(qpos, rows, envs, "qpos"))
         self._on_change(envs)
 
@@ -178,4 +178,4 @@ class DofStates:
 
 def _each(rows: Rows) -> Rows:
     """All rows of a tensor that already holds just the chosen ones."""
-    return Rows(np.arange(rows.count), slice(0, rows.count), rows.argument, True)
+    return Rows(np.arange(rows.count), slice(0, rows.count), rows.argument, ())

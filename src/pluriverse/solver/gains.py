@@ -10,7 +10,16 @@ from pluriverse.errors import GenesisException
 from pluriverse.model import Model
 from pluriverse.solver.actuators import dof_gains, dof_limits
 from pluriverse.solver.axes import Axes
-from pluriverse.solver.broadcasting import Field, column, spread
+from pluriverse.solver.broadcasting import (
+    FINITE,
+    FINITE_OR_INFINITE,
+    NOT_NEGATIVE,
+    Allowed,
+    Field,
+    column,
+    spread,
+)
+from pluriverse.solver.element_names import ElementNames
 from pluriverse.solver.indexing import Envs, Rows
 from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
@@ -22,8 +31,8 @@ class Gains:
     A PD controller is g = kp, b = (0, -kp, -kv). `on_change` is told which dofs and environments have new ones.
     """
 
-    def __init__(self, model: Model, state: State, axes: Axes) -> None:
-        self._axes = axes
+    def __init__(self, model: Model, state: State, axes: Axes, names: ElementNames) -> None:
+        self._axes, self._names = axes, names
         self._eps = torch.finfo(state.control.dtype).eps
         limits = state.control[: model.nv, 3:]  # (nv, 2, N)
         limits.copy_(column(dof_limits(model), limits))
@@ -36,15 +45,15 @@ class Gains:
         self.on_change: Callable[[Rows, Envs], None] = lambda rows, envs: None
 
     def set_dofs_kp(self, kp: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
-        """Position gain, of running commands too. kp: ([n_envs,] n_dofs), [N/m] or [N m/rad]."""
+        """Position gain, of running commands too. kp: ([n_envs,] n_dofs), >= 0, [N/m] or [N m/rad]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        value = self._spread(kp, rows, envs, "kp")
+        value = self._spread(kp, rows, envs, "kp", NOT_NEGATIVE)
         self._set(rows, envs, {0: value, 1: 0.0, 2: -value})
 
     def set_dofs_kv(self, kv: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
-        """Velocity gain, of running commands too. kv: ([n_envs,] n_dofs), [N s/m] or [N m s/rad]."""
+        """Velocity gain, of running commands too. kv: ([n_envs,] n_dofs), >= 0, [N s/m] or [N m s/rad]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        self._set(rows, envs, {3: -self._spread(kv, rows, envs, "kv")})
+        self._set(rows, envs, {3: -self._spread(kv, rows, envs, "kv", NOT_NEGATIVE)})
 
     def set_dofs_act_gain(self, act_gain: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """The gain g of position commands. act_gain: ([n_envs,] n_dofs)."""
@@ -69,9 +78,9 @@ class Gains:
     ) -> None:
         """Range to which the force of a command is clamped. lower, upper: ([n_envs,] n_dofs), may be infinite."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
-        low = self._spread(lower, rows, envs, "lower", allow_inf=True)
-        high = self._spread(upper, rows, envs, "upper", allow_inf=True)
-        if low.device.type == "cpu" and bool((low > high).any()):
+        low = self._spread(lower, rows, envs, "lower", FINITE_OR_INFINITE)
+        high = self._spread(upper, rows, envs, "upper", FINITE_OR_INFINITE)
+        if _cross(lower, upper) or (low.is_cpu and bool((low > high).any())):
             raise GenesisException("set_dofs_force_range: a lower bound lies above its upper bound. Nothing was set.")
         self._lower.write(rows, envs, low)
         self._upper.write(rows, envs, high)
@@ -98,8 +107,8 @@ class Gains:
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
         return self._lower.read(rows, envs), self._upper.read(rows, envs)
 
-    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str, *, allow_inf: bool = False) -> torch.Tensor:
-        return spread(value, envs, rows.count, name=name, like=self._values.tensor, allow_inf=allow_inf)
+    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str, allowed: Allowed = FINITE) -> torch.Tensor:
+        return spread(value, envs, rows.count, name=name, like=self._values.tensor, allowed=allowed)
 
     def _set(self, rows: Rows, envs: Envs, columns: dict[int, torch.Tensor | float]) -> None:
         for i, value in columns.items():
@@ -113,10 +122,18 @@ class Gains:
         gain, constant, slope = gains[..., 0], gains[..., 1], gains[..., 2]
         other = (gain + slope).abs() > self._eps * gain.abs().clamp(min=1.0)
         other |= constant.abs() > self._eps
-        bad = other.reshape(-1, rows.count).any(0).nonzero().flatten().tolist()
-        if bad:
+        bad = other.reshape(-1, rows.count).any(0).cpu().numpy()
+        if bad.any():
             raise GenesisException(
-                f"The actuators of dofs {rows.indices[bad].tolist()} are no PD controllers (gain != -bias1, or bias0 "
-                "!= 0), so they have no kp and kv. Read get_dofs_act_gain() and get_dofs_act_bias(), or set kp and kv."
+                f"{self._names.of_dofs(rows, bad)}: gain and bias are those of no PD controller (gain != -bias1, or "
+                "bias0 != 0), so there is no kp and kv. Read get_dofs_act_gain() and get_dofs_act_bias(), or set both."
             )
         return gains
+
+
+def _cross(lower: ArrayLike, upper: ArrayLike) -> bool:
+    """Whether a lower bound lies above its upper one, where the host can tell whatever device the State is on."""
+    if any(isinstance(bound, torch.Tensor) and not bound.is_cpu for bound in (lower, upper)):
+        return False
+    low, high = (torch.as_tensor(bound) for bound in (lower, upper))
+    return (low.shape == high.shape or not low.ndim or not high.ndim) and bool((low > high).any())

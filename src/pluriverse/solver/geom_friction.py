@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pluriverse.errors import GenesisException
 from pluriverse.model import Model
 from pluriverse.solver.axes import Axes
-from pluriverse.solver.broadcasting import Field, copy_envs, spread
+from pluriverse.solver.broadcasting import Allowed, Field, copy_envs, spread
 from pluriverse.solver.indexing import Envs, Rows, rows_at
 from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
 
-LOWEST, HIGHEST = 1e-2, 5.0  # Genesis's range of coefficients
+COEFFICIENTS = Allowed("coefficients from 0.01 to 5, Genesis's range", lowest=1e-2, highest=5.0)
+RATIOS = Allowed(
+    "factors above 0 and up to 200, so that with the largest coefficient, 5, the friction is at most 1000: more than "
+    "that holds no better and spoils the conditioning of the contact solve",
+    lowest=0.0,
+    highest=200.0,
+    above=True,
+)
 
 
 class GeomFriction:
@@ -36,28 +42,28 @@ class GeomFriction:
 
     def set_geoms_friction(self, friction: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Set coefficients. friction: ([n_envs,] n_geoms), 0.01 to 5. Of two geoms in contact the larger counts."""
-        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
-        value = self._spread(friction, rows, envs, "friction")
-        if value.device.type == "cpu" and bool(((value < LOWEST) | (value > HIGHEST)).any()):
-            given = f"{value.min().item():g} to {value.max().item():g}"
-            raise GenesisException(f"friction: got {given}; a coefficient lies in [{LOWEST}, {HIGHEST}].")
+        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx).unique()
+        value = self._spread(friction, rows, envs, "friction", COEFFICIENTS)
         self._coefficient.write(rows, envs, value)
         self._update(rows, envs)
 
     def set_geoms_friction_ratio(
         self, friction_ratio: ArrayLike, geoms_idx: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:
-        """Set the factors of the coefficients, 1 at first and after a reset. friction_ratio: ([n_envs,] n_geoms)."""
-        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx)
-        self._ratio.write(rows, envs, self._spread(friction_ratio, rows, envs, "friction_ratio"))
+        """Set the factors of the coefficients, 1 at first and after a reset.
+
+        friction_ratio: ([n_envs,] n_geoms), above 0 and up to 200.
+        """
+        rows, envs = self._axes.geoms.select(geoms_idx).unique(), self._axes.envs.select(envs_idx).unique()
+        self._ratio.write(rows, envs, self._spread(friction_ratio, rows, envs, "friction_ratio", RATIOS))
         self._update(rows, envs)
 
     def set_links_friction_ratio(
         self, friction_ratio: ArrayLike, links_idx: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:
-        """Set the factors of all geoms of links. friction_ratio: ([n_envs,] n_links)."""
-        links, envs = self._axes.links.select(links_idx).unique(), self._axes.envs.select(envs_idx)
-        value = self._spread(friction_ratio, links, envs, "friction_ratio")
+        """Set the factors of all geoms of links. friction_ratio: ([n_envs,] n_links), above 0 and up to 200."""
+        links, envs = self._axes.links.select(links_idx).unique(), self._axes.envs.select(envs_idx).unique()
+        value = self._spread(friction_ratio, links, envs, "friction_ratio", RATIOS)
         of_link = [np.flatnonzero(self._model.geom_bodyid == body) for body in links.indices]
         geoms = self._axes.geoms.select(np.concatenate([*of_link, np.zeros(0, dtype=np.int64)]))
         repeated = rows_at(np.repeat(np.arange(links.count), [len(own) for own in of_link]), value.device, "links_idx")
@@ -72,8 +78,8 @@ class GeomFriction:
         """([n_envs,] n_geoms) factors of the coefficients."""
         return self._ratio.read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
-    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str) -> torch.Tensor:
-        return spread(value, envs, rows.count, name=name, like=self._ratio.tensor)
+    def _spread(self, value: ArrayLike, rows: Rows, envs: Envs, name: str, allowed: Allowed) -> torch.Tensor:
+        return spread(value, envs, rows.count, name=name, like=self._ratio.tensor, allowed=allowed)
 
     def _update(self, rows: Rows, envs: Envs) -> None:
         self._friction.write(rows, envs, self._coefficient.part(rows, envs) * self._ratio.part(rows, envs))

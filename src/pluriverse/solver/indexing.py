@@ -49,7 +49,7 @@ class Rows:
     indices: np.ndarray  # (count,) int64, global
     where: slice | torch.Tensor  # the same as something that indexes a tensor's first dimension
     argument: str  # the argument they came from, for error messages
-    is_unique: bool  # no row is named twice
+    repeated: tuple[int, ...]  # what was named more than once, counted as the argument counts
     _derived: dict[tuple[str, int], tuple[np.ndarray, Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -58,11 +58,7 @@ class Rows:
 
     def unique(self) -> Rows:
         """These rows, for a setter: naming one twice is an error, because which value wins would be chance."""
-        if not self.is_unique:
-            values, times = np.unique(self.indices, return_counts=True)
-            raise GenesisException(
-                f"{self.argument} names {values[times > 1].tolist()} more than once. A setter takes each index once."
-            )
+        _require_unique(self.repeated, self.argument)
         return self
 
     def map(self, table: np.ndarray, device: torch.device) -> Rows:
@@ -95,21 +91,39 @@ class Envs:
     batched: bool  # False: built with n_envs=0, values have no environment axis
     from_mask: bool = False  # the caller gave a boolean mask: values may have a row for each environment of the scene
     faults: torch.Tensor | None = None  # (2,) int32, where the device reports what the host could not check
+    repeated: tuple[int, ...] = ()  # environments named more than once, as far as the host knows
 
     @property
     def is_all(self) -> bool:
         return isinstance(self.where, slice) and self.count == self.total
 
+    def unique(self) -> Envs:
+        """These environments, for a setter: naming one twice is an error."""
+        _require_unique(self.repeated, "envs_idx")
+        return self
 
-def rows_at(indices: np.ndarray, device: torch.device, argument: str) -> Rows:
-    """Rows at host indices; ascending runs become slices, because those need no index tensor and read as views."""
+
+def rows_at(indices: np.ndarray, device: torch.device, argument: str, named: np.ndarray | None = None) -> Rows:
+    """Rows at host indices; ascending runs become slices, because those need no index tensor and read as views.
+
+    named: the same rows as the argument counts them, where that is not how the solver does.
+    """
     indices = np.ascontiguousarray(indices, dtype=np.int64)
     if not len(indices):
-        return Rows(indices, slice(0, 0), argument, True)
+        return Rows(indices, slice(0, 0), argument, ())
     if np.all(np.diff(indices) == 1):
-        return Rows(indices, slice(int(indices[0]), int(indices[-1]) + 1), argument, True)
-    is_unique = len(np.unique(indices)) == len(indices)
-    return Rows(indices, to_device(torch.from_numpy(indices), device), argument, is_unique)
+        return Rows(indices, slice(int(indices[0]), int(indices[-1]) + 1), argument, ())
+    values, times = np.unique(indices if named is None else named, return_counts=True)
+    repeated = tuple(values[times > 1].tolist())
+    return Rows(indices, to_device(torch.from_numpy(indices), device), argument, repeated)
+
+
+def _require_unique(repeated: tuple[int, ...], argument: str) -> None:
+    if repeated:
+        raise GenesisException(
+            f"{argument} names {', '.join(map(str, repeated))} more than once. A setter takes each index once, because "
+            "which of two values stays would be chance."
+        )
 
 
 def to_device(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -172,7 +186,7 @@ class RowAxis:
 
     def _resolve(self, index: Any) -> Rows:
         local = host_indices(index, len(self.members), self.argument, self._owner)
-        return rows_at(self.members[local], self._device, self.argument)
+        return rows_at(self.members[local], self._device, self.argument, named=local)
 
 
 class EnvAxis:
@@ -189,7 +203,7 @@ class EnvAxis:
     def select(self, index: Any = None) -> Envs:
         """None, int, slice, range, list, tuple, numpy or torch integers, or a boolean mask of shape (n_envs,).
 
-        A tensor on the device is used there, without waiting for it; as everywhere, it may name an environment once.
+        A tensor on the device is used there, without waiting for it. A getter may name an environment twice.
         """
         if index is None:
             return self._all
@@ -204,8 +218,8 @@ class EnvAxis:
             return self._select_on_device(index)
         owner = f"the scene ({self.n_envs} environments)"
         local = host_indices(index, self.total, "envs_idx", owner)
-        rows = rows_at(local, self._device, "envs_idx").unique()
-        return Envs(rows.where, None, rows.count, self.total, True, from_mask=_is_mask(index))
+        rows, is_mask = rows_at(local, self._device, "envs_idx"), _is_mask(index)
+        return Envs(rows.where, None, rows.count, self.total, True, from_mask=is_mask, repeated=rows.repeated)
 
     def _select_on_device(self, index: torch.Tensor) -> Envs:
         index = index.detach().to(self._device)
@@ -245,6 +259,10 @@ def _host_array(index: Any, argument: str) -> np.ndarray:
         return index.detach().cpu().numpy()
     if isinstance(index, range):
         return np.arange(index.start, index.stop, index.step)
+    if isinstance(index, (list, tuple)) and 0 < sum(isinstance(item, (bool, np.bool_)) for item in index) < len(index):
+        raise GenesisException(
+            f"{argument}={_shown(index)} mixes booleans and numbers. Give integers, or one boolean for each place."
+        )
     try:
         return np.asarray(index)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -267,7 +285,10 @@ def _check_integers(dtype: np.dtype | torch.dtype, ndim: int, argument: str, ind
 
 def _check_slice(index: slice, size: int, argument: str, owner: str) -> None:
     parts = (index.start, index.stop, index.step)
-    if not all(part is None or isinstance(part, (int, np.integer)) for part in parts) or index.step == 0:
+    are_integers = all(
+        part is None or (isinstance(part, (int, np.integer)) and not isinstance(part, bool)) for part in parts
+    )
+    if not are_integers or index.step == 0:
         raise GenesisException(f"{argument}={index}: a slice takes integers, and its step cannot be zero.")
     # Python would shorten the slice in silence.
     for bound in parts[:2]:

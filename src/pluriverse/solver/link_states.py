@@ -15,6 +15,7 @@ from pluriverse.errors import GenesisException
 from pluriverse.model import Model
 from pluriverse.solver.axes import JOINT_FREE, Axes
 from pluriverse.solver.broadcasting import Field, column, spread
+from pluriverse.solver.element_names import ElementNames
 from pluriverse.solver.indexing import Envs, Rows, rows_at, to_device
 from pluriverse.solver.state import State
 from pluriverse.typing import ArrayLike, IndexLike
@@ -37,11 +38,12 @@ class LinkStates:
         model: Model,
         state: State,
         axes: Axes,
+        names: ElementNames,
         make_kernel: Callable[[], KinematicsKernel],
         on_change: Callable[[Envs], None],
     ) -> None:
         self.stale = True
-        self._model, self._state, self._axes = model, state, axes
+        self._model, self._state, self._axes, self._names = model, state, axes, names
         self._make_kernel, self._on_change = make_kernel, on_change
         self._kernel: KinematicsKernel | None = None
         free = np.flatnonzero(model.jnt_type == JOINT_FREE)
@@ -143,10 +145,11 @@ class LinkStates:
         """
         rows, envs = self._bases(links_idx, envs_idx)
         value = spread(quat, envs, rows.count, (4,), name="quat", like=self._qpos.tensor).expand(-1, rows.count, -1)
-        length = value.norm(dim=-1, keepdim=True)
-        if length.device.type == "cpu" and bool((length == 0).any()):
+        largest = value.abs().amax(dim=-1, keepdim=True)  # the square of a large number does not fit the dtype
+        if largest.is_cpu and bool((largest == 0).any()):
             raise GenesisException("quat: a quaternion of zeros has no direction; identity is (1, 0, 0, 0).")
-        value = value / length
+        value = value / largest
+        value = value / value.norm(dim=-1, keepdim=True)
         for k, body in enumerate(rows.indices.tolist()):
             target, turned = self._base_rows[body][1], value[:, k]
             if relative:
@@ -170,13 +173,13 @@ class LinkStates:
 
     def _bases(self, links_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
         rows = self._base_links if links_idx is None else self._axes.links.select(links_idx).unique()
-        fixed = [self._model.body_names[body] for body in rows.indices.tolist() if body not in self._base_rows]
+        fixed = [body for body in rows.indices.tolist() if body not in self._base_rows]
         if fixed:
             raise GenesisException(
-                f"Links {', '.join(fixed)} have no free joint, so their pose follows from the model. Move the base of "
-                "a free entity, or give a fixed one its place through its morph's pos and quat."
+                f"No free joint moves {self._names.of_links(rows, fixed)}, so the pose follows from the model. Move "
+                "the base of a free entity, or give a fixed one its place through its morph's pos and quat."
             )
-        return rows, self._axes.envs.select(envs_idx)
+        return rows, self._axes.envs.select(envs_idx).unique()
 
     def _rest(self, rows: Rows) -> torch.Tensor:
         """(count, 1) these rows of qpos0."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from pluriverse.errors import GenesisException
 from pluriverse.model import Model
+from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.runtime import runtime
 from pluriverse.solver.axes import Axes
-from pluriverse.solver.broadcasting import Field, column, fill_envs, spread
+from pluriverse.solver.broadcasting import FINITE, Field, column, fill_envs, spread
 from pluriverse.solver.commands import Commands
 from pluriverse.solver.dof_states import DofStates
+from pluriverse.solver.element_names import ElementNames
 from pluriverse.solver.forwarding import to_part
 from pluriverse.solver.gains import Gains
-from pluriverse.solver.geom_friction import GeomFriction
+from pluriverse.solver.geom_friction import RATIOS, GeomFriction
 from pluriverse.solver.indexing import Envs, rows_at
 from pluriverse.solver.link_states import LinkStates
 from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
@@ -26,6 +29,9 @@ from pluriverse.solver.status_monitor import PERIOD, StatusMonitor
 from pluriverse.step import StepSettings
 from pluriverse.step_kernel import KinematicsKernel, StepKernel
 from pluriverse.typing import ArrayLike, IndexLike
+
+if TYPE_CHECKING:
+    from pluriverse.importers.scene_spec import EntityLayout
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,7 @@ class Snapshot:
     friction_ratio: torch.Tensor  # (ngeom, N)
 
 
+@refuse_names_not_written
 class RigidSolver:
     """Reached as `scene.sim.rigid_solver` or `scene.rigid_solver` once the scene is built.
 
@@ -48,9 +55,19 @@ class RigidSolver:
 
     @torch.inference_mode(False)  # tensors made in inference mode could not be written outside it
     def __init__(
-        self, model: Model, settings: StepSettings, n_envs: int, *, substeps: int = 1, strict: bool = False
+        self,
+        model: Model,
+        settings: StepSettings,
+        n_envs: int,
+        *,
+        substeps: int = 1,
+        strict: bool = False,
+        layouts: Sequence[EntityLayout] = (),
     ) -> None:
-        """substeps: physics steps of `settings.dt` in one `step()`. strict: raise where else a warning is logged."""
+        """substeps: physics steps of `settings.dt` in one `step()`. strict: raise where else a warning is logged.
+
+        layouts: the entities, for messages.
+        """
         device, dtype = runtime.device, runtime.tc_float
         self.model = model
         self.n_envs = n_envs
@@ -62,18 +79,20 @@ class RigidSolver:
         self.joints: list[Any] = []
         self.geoms: list[Any] = []
 
+        names = ElementNames(model, layouts)
         self._axes = Axes.of(model, n_envs, device)
         self._state = State(model, n_envs, device, dtype)
         self._kernel = StepKernel(model, settings, device, dtype)
-        self._gains = Gains(model, self._state, self._axes)
-        self._commands = Commands(model, self._state, self._axes, self._gains)
+        self._gains = Gains(model, self._state, self._axes, names)
+        self._commands = Commands(model, self._state, self._axes, self._gains, names)
         self._friction = GeomFriction(model, self._state, self._axes)
         self._dofs = DofStates(model, self._state, self._axes, self._motion_changed)
         self._links = LinkStates(
-            model, self._state, self._axes, lambda: KinematicsKernel(model, device, dtype), self._motion_changed
+            model, self._state, self._axes, names, lambda: KinematicsKernel(model, device, dtype), self._motion_changed
         )
         self._monitor = StatusMonitor(self._state, self._axes.envs.faults, strict=strict)
-        self._state.gravity.copy_(column(model.opt.gravity, self._state.gravity))
+        gravity = spread(model.opt.gravity, self.every_env, 1, (3,), name="gravity", like=self._state.gravity)
+        self._state.gravity.copy_(gravity[0, 0, :, None])
         self._initial = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
         self._steps = 0
         self._next_look = PERIOD
@@ -96,9 +115,9 @@ class RigidSolver:
     def reset(self, state: RigidSolverState | None = None, envs_idx: IndexLike = None) -> None:
         """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay.
 
-        state: becomes the initial state first.
+        state: becomes the initial state first; NaN or infinity in it is an error, as far as it lies on the host.
         """
-        envs = self._axes.envs.select(envs_idx)
+        envs = self._axes.envs.select(envs_idx).unique()
         if state is not None:
             self._initial = self._snapshot_of(state)
         self._restore(self._initial, envs)
@@ -117,8 +136,12 @@ class RigidSolver:
         )
 
     def set_state(self, f: int | None, state: RigidSolverState, envs_idx: IndexLike = None) -> None:
-        """Put environments into a copied state, limp and healthy. `f` has no effect."""
-        self._restore(self._snapshot_of(state), self._axes.envs.select(envs_idx))
+        """Put environments into a copied state, limp and healthy. `f` has no effect.
+
+        NaN or infinity in the state is an error, as far as it lies on the host.
+        """
+        envs = self._axes.envs.select(envs_idx).unique()
+        self._restore(self._snapshot_of(state), envs)
 
     def close(self) -> None:
         """Free kernels and device memory; every later use is an error that says so."""
@@ -234,7 +257,7 @@ class RigidSolver:
 
     def set_gravity(self, gravity: ArrayLike, envs_idx: IndexLike = None) -> None:
         """Set gravity. gravity: ([n_envs,] 3), world frame [m/s^2]."""
-        envs = self._axes.envs.select(envs_idx)
+        envs = self._axes.envs.select(envs_idx).unique()
         value = spread(gravity, envs, 1, (3,), name="gravity", like=self._state.gravity)
         self._gravity.write(self._gravity_rows, envs, value[:, 0])
 
@@ -254,17 +277,25 @@ class RigidSolver:
             self._monitor.forget()
 
     def _snapshot_of(self, state: RigidSolverState) -> Snapshot:
-        """The user's copy in the State's layout, its shapes checked."""
+        """The user's copy in the State's layout, its shapes and numbers checked as those of a setter."""
+        if not isinstance(state, RigidSolverState):
+            raise GenesisException(f"state is a {type(state).__name__}; give what get_state() of the solver returned.")
         snapshot = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
         n, model = self._axes.envs.total, self.model
         qpos, qvel, qacc = snapshot.motion.split((model.nq, model.nv, model.nv))
-        targets = (("qpos", qpos), ("dofs_vel", qvel), ("dofs_acc", qacc), ("friction_ratio", snapshot.friction_ratio))
-        for name, target in targets:
-            source = getattr(state, name)
-            if tuple(source.shape) != (n, target.shape[0]):
+        targets = (
+            ("qpos", qpos, FINITE),
+            ("dofs_vel", qvel, FINITE),
+            ("dofs_acc", qacc, FINITE),
+            ("friction_ratio", snapshot.friction_ratio, RATIOS),
+        )
+        for name, target, allowed in targets:
+            source, shape = getattr(state, name), (n, target.shape[0])
+            if np.shape(source) != shape:
                 raise GenesisException(
-                    f"state.{name} has shape {tuple(source.shape)}, this scene needs ({n}, {target.shape[0]}): "
-                    "the state was taken from another scene."
+                    f"state.{name} has shape {tuple(np.shape(source))}, this scene needs {shape}: the state was taken "
+                    "from another scene."
                 )
-            target[:, :n] = source.T
+            value = spread(source, self.every_env, shape[1], name=f"state.{name}", like=target, allowed=allowed)
+            target[:, :n] = value.T
         return snapshot

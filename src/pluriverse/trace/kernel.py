@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .source import Source, Target, write_atomically
+from pluriverse.errors import GenesisException
+from pluriverse.logging import logger
+
+from .source import Source, Target, unwritable, write_atomically
 
 # Threads of a CUDA block: larger blocks lose at a few thousand environments, where they leave multiprocessors idle.
 BLOCK = 32
@@ -43,10 +47,8 @@ class Kernel:
     def __init__(self, source: Source, target: Target, device: str, cache: Path) -> None:
         self.source, self.target, self.device = source, target, device
         with _only_one_process(cache / f"{source.name}.lock"):
-            self._kernel = _load(source, target, cache)
-            import warp as wp
-
-            wp.load_module(self._kernel.module, device=device, block_dim=BLOCK if target.cuda else 1)
+            self._kernel = _declare(source, target, cache)
+            _compile(self._kernel, device, BLOCK if target.cuda else 1)
 
     def bind(self, arrays: dict[str, Any], n_envs: int, stride: int, n_threads: int = 1) -> Launcher:
         """Fixes the arrays and the number of environments.
@@ -88,20 +90,31 @@ class Launcher:
         self._counts: tuple[int, ...] = (1,) * len(source.counts)
         self._cuda = target.cuda
         self._pool = ThreadPoolExecutor(shards - 1) if shards > 1 else None
+        self._process = os.getpid()
         self._streams: dict[int, Any] = {}
 
     def launch(self, *counts: int) -> None:
-        """Runs the kernel: asynchronously on torch's current CUDA stream; on the CPU to its end."""
+        """Runs the kernel: asynchronously on torch's current CUDA stream; on the CPU to its end.
+
+        Raises GenesisException on CUDA in a process that was forked since the arrays were bound.
+        """
         if counts != self._counts:
             for command in self._launches:
                 for k, count in enumerate(counts):
                     command.set_param_at_index(self._count_position + k, count)
             self._counts = counts
         if self._cuda:
+            if self._process != os.getpid():
+                raise GenesisException(
+                    f"This process was forked after its scene was built on {self._keep[0].device}, and CUDA does not "
+                    "work in a fork. Start processes by the method 'spawn', and build the scene in each."
+                )
             self._launches[0].launch(stream=self._current_stream())
         elif self._pool is None:
             self._launches[0].launch()
         else:
+            if self._process != os.getpid():  # a fork has none of the threads
+                self._pool, self._process = ThreadPoolExecutor(len(self._launches) - 1), os.getpid()
             others = [self._pool.submit(command.launch) for command in self._launches[1:]]
             self._launches[0].launch()
             for other in others:
@@ -118,7 +131,7 @@ class Launcher:
         return self._streams[handle]
 
 
-def _load(source: Source, target: Target, cache: Path) -> Any:
+def _declare(source: Source, target: Target, cache: Path) -> Any:
     """The Warp kernel of a source. Warp reads a kernel's Python text from a file: it is written to the cache."""
     import warp as wp
 
@@ -137,12 +150,11 @@ def _load(source: Source, target: Target, cache: Path) -> Any:
         block=BLOCK,
     )
     path = cache / f"{source.name}.py"
-    if not path.exists() or path.read_text() != text:
+    if not path.exists() or path.read_bytes() != text.encode():
         write_atomically(path, text)
     preamble = {"extra_cuda_preamble" if target.cuda else "extra_cpu_preamble": source.preamble}
     spec = importlib.util.spec_from_file_location(source.name, path)
     assert spec is not None
-    assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     module.OPTIONS = {
         "fast_math": target.cuda and not target.double,
@@ -151,8 +163,40 @@ def _load(source: Source, target: Target, cache: Path) -> Any:
         "extra_build_options": wp.ModuleBuildOptions(**preamble),
     }
     sys.modules[source.name] = module  # Warp finds a kernel's globals through its module
-    spec.loader.exec_module(module)
+    exec(compile(text, path, "exec"), vars(module))  # not by its loader, which would trust a .pyc file beside it
     return getattr(module, source.name)
+
+
+def _compile(kernel: Any, device: str, block: int) -> None:
+    """Has Warp compile a kernel, or find it compiled. What it finds and cannot load is removed and compiled once more.
+
+    Raises GenesisException where that does not help.
+    """
+    import warp as wp
+
+    def load() -> None:
+        wp.load_module(kernel.module, device=device, block_dim=block)
+
+    try:
+        load()
+    except Exception as error:
+        folder = Path(wp.config.kernel_cache_dir, kernel.module.get_module_identifier(block))
+        if not folder.exists():  # it was not found but compiled, in vain
+            raise _not_compiled(kernel, device, folder, error) from error
+        logger.warning(f"The compiled kernel in {folder} cannot be loaded ({error}). It is compiled again.")
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            load()
+        except Exception as again:
+            raise _not_compiled(kernel, device, folder, again) from again
+
+
+def _not_compiled(kernel: Any, device: str, folder: Path, error: Exception) -> GenesisException:
+    return GenesisException(
+        f"Warp cannot compile or load the kernel {kernel.key} for {device}: {error}. Its place in the cache is "
+        f"{folder}. Remove that folder and see that its disk has room, or set PLURIVERSE_CACHE_DIR to another "
+        "directory before gs.init; if it persists, report it with this message."
+    )
 
 
 @contextlib.contextmanager
@@ -160,8 +204,11 @@ def _only_one_process(path: Path) -> Iterator[None]:
     """Holds a file lock, so that of several ranks that need one kernel a single one compiles it and the others wait."""
     import fcntl
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_CREAT | os.O_RDWR)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_CREAT | os.O_RDWR)
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pluriverse.errors import GenesisException
 
 from .printer import Printer
 from .program import Program
@@ -94,21 +98,34 @@ def cached_source(folder: Path, stem: str, key: str, target: Target, trace: Call
         stored = json.loads(path.read_text())
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
         return Source(**fields)
-    except (OSError, ValueError, TypeError):  # not there, or cut short by a process that ended: trace again
+    except (OSError, ValueError, TypeError, AttributeError):  # not there, or not what was written: trace again
         source = print_source(trace(), target, name)
         write_atomically(path, json.dumps(asdict(source)))
         return source
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that other processes see all of it or nothing."""
-    import os
-    import tempfile
+    """Writes a file so that other processes see all of it or nothing. Raises GenesisException where it cannot."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".tmp") as file:
+            try:
+                file.write(text)
+                file.close()
+                os.replace(file.name, path)
+            except OSError:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".tmp") as file:
-        file.write(text)
-    os.replace(file.name, path)
+
+def unwritable(folder: Path, error: OSError) -> GenesisException:
+    """What to raise where a folder of the cache cannot be written."""
+    return GenesisException(
+        f"The cache of compiled kernels cannot be written in {folder}: {error}. Make room or grant access there, or "
+        "set PLURIVERSE_CACHE_DIR to another directory before gs.init."
+    )
 
 
 def _code_digest() -> str:
