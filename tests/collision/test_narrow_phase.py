@@ -19,7 +19,7 @@ from pluriverse.trace.numbers import Numbers
 
 N_SIZE = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 KIND_NAMES = [(GEOM_TYPE_NAMES[a], GEOM_TYPE_NAMES[b]) for a, b in KINDS]
-NEEDS_MUJOCO_4 = pytest.mark.skipif(mujoco.__version__ < "4", reason="MuJoCo 4 changed these contacts")
+NEEDS_MUJOCO_4 = pytest.mark.skipif(int(mujoco.__version__.split(".")[0]) < 4, reason="MuJoCo 4 changed these contacts")
 UPRIGHT = [1.0, 0.0, 0.0, 0.0]
 Contact = tuple[float, np.ndarray, np.ndarray]  # distance, position, frame
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -76,6 +77,8 @@ def run(arguments: dict[str, str], variables: dict[str, str], uuid: str) -> bool
 
 def main() -> None:
     """Choose every GPU in every way."""
+    if shutil.which("nvidia-smi") is None:
+        sys.exit("There is no nvidia-smi here: this check is for machines with NVIDIA GPUs.")
     query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
     uuids = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # nvidia-smi's
