@@ -239,7 +239,7 @@ def test_the_choice_is_logged_once_with_the_rank(
 ) -> None:
     monkeypatch.setenv("RANK", "3")
     gs.init(backend=gs.cpu)
-    assert [record.getMessage() for record in caplog.records] == ["rank 3 -> cpu, float32"]
+    assert [record.getMessage() for record in caplog.records] == ["Rank 3 computes on cpu in float32."]
 
 
 def test_logging_of_the_program_is_left_alone() -> None:

@@ -349,7 +349,7 @@ def _announce(choice: devices.Choice, precision: str) -> None:
     gpu = choice.gpu
     detail = f" ({', '.join(part for part in (gpu.name, gpu.uuid, gpu.bus) if part)})" if gpu is not None else ""
     rank = os.environ.get("RANK")
-    logger.info(f"{f'rank {rank} -> ' if rank else ''}{choice.device}{detail}, float{precision}")
+    logger.info(f"{f'Rank {rank} computes' if rank else 'Computing'} on {choice.device}{detail} in float{precision}.")
     for note in choice.notes:
         logger.info(note)
     for warning in choice.warnings:
