@@ -160,6 +160,17 @@ def test_methods_not_written_yet_say_so(gs: ModuleType) -> None:
                 getattr(owner, name)(1, key=2)
 
 
+@pytest.mark.parametrize("shapes", [(), ("Plane",), ("Plane", "Box")])
+def test_a_world_where_nothing_moves_steps(gs: ModuleType, shapes: tuple[str, ...]) -> None:
+    scene = gs.Scene(show_viewer=False)
+    for shape in shapes:
+        scene.add_entity(getattr(gs.morphs, shape)(fixed=True, **({"size": (0.1, 0.1, 0.1)} if shape == "Box" else {})))
+    scene.build(n_envs=3)
+    scene.step()
+    assert scene.get_time().tolist() == pytest.approx([0.01] * 3)
+    assert scene.rigid_solver.get_qpos().shape == (3, 0)
+
+
 def test_speed_is_logged(gs: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 1.0, 2.0, 3.0, 4.0])
     monkeypatch.setattr(speed_log.time, "perf_counter", lambda: next(clock))

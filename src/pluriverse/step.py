@@ -197,7 +197,7 @@ def _long_step(model: Model, rows: JointRows, contacts: Contacts) -> float | Non
     Measured by how far the joints' inertias depend on each other, M_dd (M^-1)_dd (the variance inflation factor of
     statistics): 3 for an arm with rotors, 20 for a walker, 100 for a humanoid.
     """
-    inflation = float((model.dof_M0 * model.dof_invweight0).max())
+    inflation = float((model.dof_M0 * model.dof_invweight0).max(initial=1.0))
     coupling = any(len(r.dofs) > 1 and not r.two_sided for r in rows.rows)
     if inflation < WELL_CONDITIONED and not contacts.coupled and not coupling:
         return None
