@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import report
 import run
 from measure import Settings, build_engine
 from scenes import find_scene, make_case, write_model
@@ -50,7 +51,7 @@ def main() -> int:
     status = run.main([*arguments, "--budget", str(options.budget - (time.perf_counter() - start))])
     document = json.loads(options.json.read_text())
     document["cold_seconds"] = cold
-    options.json.write_text(json.dumps(document, indent=1) + "\n")
+    report.write_json(options.json, document)
     print(
         "cold, process start to second step, in parallel [s]: "
         + ", ".join(f"{name} {s:.0f}" for name, s in cold.items())

@@ -171,13 +171,6 @@ def mujoco_body_states(mj_model: mujoco.MjModel, data: mujoco.MjData) -> np.ndar
     return states
 
 
-def with_signs_of(states: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The states with each quaternion q or -q, whichever is nearer to the other's: both are the same orientation."""
-    states = states.copy()
-    states[:, 3:7] *= np.sign((states[:, 3:7] * other[:, 3:7]).sum(1, keepdims=True))
-    return states
-
-
 class FloatStep:
     """The package's maths on Python floats, in float64, at one sample."""
 

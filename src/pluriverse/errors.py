@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class GenesisException(Exception):
     """Raised for every fault a user can cause or has to know of.
@@ -13,3 +16,9 @@ class GenesisException(Exception):
 
 PluriverseError = GenesisException
 """The same class under this package's own name."""
+
+
+def did_you_mean(name: object, allowed: Iterable[str], cutoff: float = 0.6) -> str:
+    """`Did you mean 'x'? ` with the allowed name nearest to a wrong one; empty where none is near."""
+    nearest = difflib.get_close_matches(str(name), list(allowed), n=1, cutoff=cutoff)
+    return f"Did you mean '{nearest[0]}'? " if nearest else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
@@ -13,7 +12,7 @@ from typing import ParamSpec
 import numpy as np
 
 from pluriverse.constants import Backend
-from pluriverse.errors import GenesisException
+from pluriverse.errors import GenesisException, did_you_mean
 
 Arguments = ParamSpec("Arguments")
 
@@ -27,8 +26,7 @@ def known_arguments(init: Callable[Arguments, None]) -> Callable[Arguments, None
     def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         for name in kwargs:
             if name not in allowed:
-                nearest = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-                hint = f"Did you mean '{nearest[0]}'? " if nearest else ""
+                hint = did_you_mean(name, allowed, cutoff=0.5)
                 raise GenesisException(f"gs.init has no argument '{name}'. {hint}Allowed: {', '.join(allowed)}.")
         try:
             signature.bind(*args, **kwargs)

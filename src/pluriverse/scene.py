@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import uuid
 from typing import Any, NoReturn, TypeVar
 from xml.etree import ElementTree
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 
 from pluriverse.entities import RigidEntity
-from pluriverse.errors import GenesisException
+from pluriverse.errors import GenesisException, did_you_mean
 from pluriverse.importers.model_files import find_model_file
 from pluriverse.importers.primitives import primitive_name
 from pluriverse.importers.scene_spec import EntitySource, compile_scene
@@ -235,10 +234,9 @@ class Scene:
         for entity in self.entities:
             if entity.name == name or entity.uid == uid:
                 return entity
-        near = difflib.get_close_matches(str(name), self.entity_names, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(name, self.entity_names)
         raise GenesisException(
-            f"There is no entity '{name or uid}'.{hint} The scene has: {', '.join(self.entity_names) or 'none'}."
+            f"There is no entity '{name or uid}'. {hint}The scene has: {', '.join(self.entity_names) or 'none'}."
         )
 
     @property

@@ -130,7 +130,11 @@ def constrained_acceleration(
         contacts.detect(smooth.poses)
         contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
     coupled = solver_path(tree.model, settings) == "joint_space"
-    solve = _joint_space if coupled else _sweep
+    long_step = _long_step(tree.model, rows, contacts) if coupled else None
+    if coupled:
+        solve = _joint_space(tree, smooth, rows, contacts, refines=long_step is not None)
+    else:
+        solve = _sweep(tree, smooth, rows, contacts)
     problem = Problem(
         tree=tree,
         poses=smooth.poses,
@@ -138,8 +142,8 @@ def constrained_acceleration(
         diagonal=smooth.armature,
         joint_rows=rows,
         contacts=contacts,
-        long_step=_long_step(tree.model, rows, contacts) if coupled else None,
-        solve=solve(tree, smooth, rows, contacts),
+        long_step=long_step,
+        solve=solve,
     )
     if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
         target, _ = problem.solve({d: variable.value for d, variable in qacc.items()})
@@ -172,7 +176,7 @@ def _sweep(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> A
     return solve
 
 
-def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts) -> Any:
+def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts, refines: bool) -> Any:
     """Solves for the active set in joint coordinates."""
     M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
     joint_forces = smooth.joint_forces()
@@ -186,7 +190,6 @@ def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts
         bias = bias_forces(tree, smooth.poses, needed)
         return {d: f - bias[d] - smooth.armature[d] * now[d] for d, f in joint_forces.items()}
 
-    refines = _long_step(tree.model, rows, contacts) is not None
     return JointSpace(tree, smooth.poses, M, forces, rows, contacts, refines).solve
 
 

@@ -32,7 +32,7 @@ from pluriverse.trace.functions import reciprocal
 
 from .contacts import Contacts
 from .rows import JointRows
-from .sweep import body_stiffness, pyramid_stiffness, solve_symmetric
+from .sweep import STIFFNESS_NUMBERS, body_stiffness, pyramid_stiffness, solve_symmetric
 
 UNROLLED_DOFS = 36  # beyond, straight-line code grows as the cube
 
@@ -98,7 +98,7 @@ class JointSpace:
             sums, push = dict(zip(places, present, strict=False)), list(f)
             composite: dict[Node, list[Any]] = {}
             for node in reversed(self.tree.nodes):
-                numbers = composite.get(node, [0.0] * 27)
+                numbers = composite.get(node, [0.0] * STIFFNESS_NUMBERS)
                 if node in contacts.touched:
                     numbers = run.choose(
                         contacts.touched[node].value, lambda n=node, x=numbers: add(x, read(n)), numbers
@@ -110,7 +110,7 @@ class JointSpace:
                     step = self.poses[node].step
                     passed = articulated_numbers(articulated_shift(articulated_from(numbers), step))
                     passed += shift_force(numbers[21:], step)
-                    composite[node.parent] = add(composite.get(node.parent, [0.0] * 27), passed)
+                    composite[node.parent] = add(composite.get(node.parent, [0.0] * STIFFNESS_NUMBERS), passed)
             return [sums[place] for place in places] + push
 
         values = run.choose(any_contact, stiffened, present)

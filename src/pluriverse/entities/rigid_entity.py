@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +12,7 @@ import torch
 from pluriverse.entities.rigid_geom import RigidGeom
 from pluriverse.entities.rigid_joint import RigidJoint
 from pluriverse.entities.rigid_link import RigidLink
-from pluriverse.errors import GenesisException
+from pluriverse.errors import GenesisException, did_you_mean
 from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.runtime import runtime
 from pluriverse.solver.forwarding import with_local_index
@@ -374,10 +373,9 @@ class RigidEntity:
         raise self._unknown(name, [part.name for part in parts if part.name], kind)
 
     def _unknown(self, name: object, names: list[str], kind: str) -> GenesisException:
-        near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(name, names)
         return GenesisException(
-            f"Entity '{self.name}' has no {kind} {name!r}.{hint} It has: {', '.join(names) or 'none'}."
+            f"Entity '{self.name}' has no {kind} {name!r}. {hint}It has: {', '.join(names) or 'none'}."
         )
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
 import functools
 import numbers
@@ -12,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
-from pluriverse.errors import GenesisException
+from pluriverse.errors import GenesisException, did_you_mean
 from pluriverse.logging import logger
 
 Converted = tuple[str, Any]  # the present name and value
@@ -107,8 +106,7 @@ class Options:
         return result
 
     def _unknown(self, name: str) -> GenesisException:
-        nearest = difflib.get_close_matches(name, self.field_names(), n=1, cutoff=0.5)
-        hint = f"Did you mean '{nearest[0]}'? " if nearest else ""
+        hint = did_you_mean(name, self.field_names(), cutoff=0.5)
         return GenesisException(
             f"{type(self).__name__} has no option '{name}'. {hint}Allowed: {', '.join(self.field_names())}."
         )
