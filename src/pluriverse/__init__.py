@@ -35,7 +35,7 @@ from pluriverse.logging import logger as _logger
 from pluriverse.runtime import runtime as _runtime
 
 if TYPE_CHECKING:
-    from pluriverse import constants, materials, morphs, options, surfaces, textures
+    from pluriverse import constants, distributed, materials, morphs, options, surfaces, textures
     from pluriverse.scene import Scene
 
     device: torch.device | None
@@ -57,7 +57,7 @@ np_int, np_bool = np.int32, np.bool_
 init = _runtime.init
 destroy = _runtime.destroy
 
-_SUBMODULES = ("constants", "materials", "morphs", "options", "surfaces", "textures")
+_SUBMODULES = ("constants", "distributed", "materials", "morphs", "options", "surfaces", "textures")
 _CLASSES = {"Scene": "pluriverse.scene"}
 _SESSION = ("EPS", "SEED", "_initialized", "backend", "debug", "device", "logger", "np_float", "tc_float")
 
@@ -81,6 +81,7 @@ __all__ = [
     "cpu",
     "cuda",
     "destroy",
+    "distributed",
     "friction_cone",
     "gpu",
     "init",

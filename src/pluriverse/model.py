@@ -251,19 +251,26 @@ class Model:
         Left out are names, colours and keyframes, and what kernels read per environment: friction, actuator gains
         and ranges, gravity.
         """
-        digest = hashlib.sha256()
-        for field in dataclasses.fields(self):
-            if field.metadata["role"] != CONSTANT:
-                continue
-            value = getattr(self, field.name)
-            if isinstance(value, ModelOptions):
-                value = dataclasses.replace(value, gravity=None)  # type: ignore[arg-type]
+        options = dataclasses.replace(self.opt, gravity=None)  # type: ignore[arg-type]
+        return _digest(self, options, {CONSTANT})
+
+    def digest(self) -> str:
+        """sha256 (hex) over all that the model says: equal where two files mean the same."""
+        options = dataclasses.replace(self.opt, gravity=self.opt.gravity.tolist())
+        return _digest(self, options, {CONSTANT, INPUT, HOST})
+
+
+def _digest(model: Model, options: ModelOptions, roles: set[str]) -> str:
+    digest = hashlib.sha256()
+    for field in dataclasses.fields(model):
+        if field.metadata["role"] in roles:
+            value = options if field.name == "opt" else getattr(model, field.name)
             digest.update(field.name.encode())
             if isinstance(value, np.ndarray):
                 digest.update(repr(value.shape).encode() + value.tobytes())
             else:
                 digest.update(repr(value).encode())
-        return digest.hexdigest()
+    return digest.hexdigest()
 
 
 def array_fields() -> tuple[dataclasses.Field, ...]:

@@ -10,7 +10,7 @@ from pluriverse.errors import GenesisException
 NAMES = {
     "Scene": """
         add_camera add_sensor read_sensors add_light add_mesh_light add_stage add_emitter add_force_field add_recorder
-        start_recording stop_recording save_checkpoint load_checkpoint export load load_trajectory backward
+        start_recording stop_recording export load load_trajectory backward
         draw_debug_line draw_debug_lines draw_debug_arrow draw_debug_frame draw_debug_frames draw_debug_mesh
         draw_debug_sphere draw_debug_spheres draw_debug_box draw_debug_points draw_debug_frustum draw_debug_trajectory
         draw_debug_path clear_debug_object clear_debug_objects update_debug_objects render_all_cameras link_entities

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import uuid
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
 import torch
 
+from pluriverse.checkpoint_file import load_file, save_file
 from pluriverse.entities import RigidEntity
 from pluriverse.errors import GenesisException, did_you_mean
 from pluriverse.importers.model_files import find_model_file
 from pluriverse.importers.primitives import primitive_name
-from pluriverse.importers.scene_spec import EntitySource, compile_scene
+from pluriverse.importers.scene_spec import CompiledScene, EntitySource, compile_scene
 from pluriverse.logging import logger
 from pluriverse.materials import Rigid
 from pluriverse.morphs import MJCF, Morph, Primitive
@@ -21,6 +26,7 @@ from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.options import Options, ProfilingOptions, RigidOptions, SimOptions, ViewerOptions, VisOptions
 from pluriverse.runtime import runtime
 from pluriverse.simulator import Simulator
+from pluriverse.solver.random_streams import RandomStream
 from pluriverse.solver.rigid_solver import RigidSolver
 from pluriverse.solver.settings import step_settings, substeps_of
 from pluriverse.solver.states import SimState
@@ -146,6 +152,8 @@ class Scene:
         n_envs_per_row: int | None = None,
         center_envs_at_origin: bool = True,
         compile_kernels: bool | None = None,
+        *,
+        first_env: int = 0,
     ) -> None:
         """Compile the model and the kernels, and allocate n_envs environments. Once only.
 
@@ -155,6 +163,8 @@ class Scene:
             n_envs_per_row: how many of them stand in a row; None: about a square.
             center_envs_at_origin: whether they are shown around the origin.
             compile_kernels: no effect; kernels are always compiled here.
+            first_env: global number of environment 0, where a job's environments are shared among ranks: random
+                streams are keyed by it (`gs.distributed.Rank.envs`).
         """
         self._require_open("build")
         if self.is_built:
@@ -163,12 +173,13 @@ class Scene:
             )
         if isinstance(n_envs, bool) or not isinstance(n_envs, (int, np.integer)) or n_envs < 0:
             raise GenesisException(f"build: n_envs={n_envs!r}; give an integer >= 0.")
+        if isinstance(first_env, bool) or not isinstance(first_env, (int, np.integer)) or first_env < 0:
+            raise GenesisException(f"build: first_env={first_env!r}; give an integer >= 0.")
         offsets = _grid(int(n_envs), env_spacing, n_envs_per_row, center_envs_at_origin)
         size = f"{len(self.entities)} entities, {max(n_envs, 1)} environments"
         logger.info(f"Building the scene ({size}); a model that is new here is compiled first, which takes seconds.")
         with logger.timer(f"Built the scene: {size}"):
-            sources = [entity.source for entity in self.entities]
-            compiled = compile_scene(sources, self.sim_options, self.rigid_options)
+            compiled = self._compile()
             solver = RigidSolver(
                 compiled.model,
                 step_settings(compiled.model, compiled.rigid_options),
@@ -176,6 +187,7 @@ class Scene:
                 substeps=substeps_of(compiled.model, compiled.sim_options),
                 strict=compiled.rigid_options.strict,
                 layouts=compiled.entities,
+                first_env=int(first_env),
             )
         # Nothing above has changed the scene: a build that failed may be tried again.
         for entity, layout in zip(self.entities, compiled.entities, strict=True):
@@ -225,6 +237,37 @@ class Scene:
         self._require_built("get_time")
         return self.sim.get_time(envs_idx)
 
+    def random_stream(self, purpose: str) -> RandomStream:
+        """Random numbers for one purpose, such as "reset": the same for an environment however many there are."""
+        self._require_built("random_stream")
+        return self.rigid_solver.random_stream(purpose)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All from which the worlds go on bit for bit, on the device; see `RigidSolver.state_dict`."""
+        self._require_built("state_dict")
+        return self.sim.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` of a scene with the same entities and as many environments returned."""
+        self._require_built("load_state_dict")
+        self.sim.load_state_dict(state)
+
+    def save_checkpoint(self, path: str | os.PathLike) -> None:
+        """Write `state_dict` to a file, whole or not at all. Several ranks use `gs.distributed.Checkpoints`."""
+        save_file(Path(path), self.state_dict())
+
+    def load_checkpoint(self, path: str | os.PathLike) -> None:
+        """Go on from a file that `save_checkpoint` of such a scene wrote."""
+        self._require_built("load_checkpoint")
+        self.load_state_dict(load_file(Path(path)))
+
+    def model_digest(self) -> str:
+        """sha256 (hex) of what the entities and options mean; before or after the build."""
+        self._require_open("model_digest")
+        compiled = self._compile()
+        settings = step_settings(compiled.model, compiled.rigid_options)
+        return hashlib.sha256(f"{compiled.model.digest()} {settings} {compiled.sim_options}".encode()).hexdigest()
+
     # looking ----------------------------------------------------------------------------------------------------------
 
     def get_entity(self, name: str | None = None, *, uid: str | None = None) -> RigidEntity:
@@ -271,6 +314,9 @@ class Scene:
     visualizer = property(lambda self: None, doc="None: there is no viewer yet.")
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    def _compile(self) -> CompiledScene:
+        return compile_scene([entity.source for entity in self.entities], self.sim_options, self.rigid_options)
 
     def _require_open(self, what: str) -> None:
         if self._closed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -76,6 +77,15 @@ class Simulator:
     def get_state(self) -> SimState:
         """A copy of the present state."""
         return SimState.of_rigid(self.rigid_solver.get_state())
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `RigidSolver.state_dict` returns, with the simulator's own clock."""
+        return {**self.rigid_solver.state_dict(), "step_of_reset": self._step_of_reset}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        self.rigid_solver.load_state_dict(state)
+        self._step_of_reset = state["step_of_reset"]
 
     def get_time(self, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,]) seconds since each environment's last reset."""

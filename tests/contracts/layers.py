@@ -20,8 +20,9 @@ TABLE = """
 4 dynamics collision constraints step step_kernel
 5 solver
 6 entities
-7 scene simulator speed_log
-8 __init__
+7 scene simulator speed_log checkpoint_file
+8 distributed
+9 __init__
 """
 
 LAYERS: dict[str, int] = {name: int(row.split()[0]) for row in TABLE.strip().splitlines() for name in row.split()[1:]}

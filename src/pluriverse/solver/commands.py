@@ -75,6 +75,28 @@ class Commands:
         else:
             self._mode_of_all[self._mode_of_all != FORCE] = _MIXED
 
+    def saved(self) -> dict[str, torch.Tensor]:
+        """The live tensors (..., N) that a saved state holds."""
+        return {
+            "mode": self._mode.tensor,
+            "target": self._target.tensor,
+            "target_velocity": self._target_velocity.tensor,
+        }
+
+    @property
+    def holders(self) -> list[int]:
+        """Who commands each dof; a saved state holds it too."""
+        return self._holder.tolist()
+
+    def restored(self, holders: list[int]) -> None:
+        """To be called when the saved tensors have been written: learns what the host has to know of them."""
+        modes = self._mode.tensor[:, : self._axes.envs.total]
+        alike = (modes == modes[:, :1]).all(1)
+        self._mode_of_all[:] = torch.where(alike, modes[:, 0], _MIXED).cpu().numpy()
+        self._holder[:] = holders
+        self._actuators.forget()
+        self._standing.clear()
+
     def control_dofs_position(
         self, position: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None
     ) -> None:

@@ -44,6 +44,10 @@ class Gains:
         self.slopes = Field(values[:, 2:])  # b1 and b2
         self.on_change: Callable[[Rows, Envs], None] = lambda rows, envs: None
 
+    def saved(self) -> dict[str, torch.Tensor]:
+        """The live tensors (..., N) that a saved state holds; force ranges lie in `state.control`."""
+        return {"gains": self._values.tensor}
+
     def set_dofs_kp(self, kp: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Position gain, of running commands too. kp: ([n_envs,] n_dofs), >= 0, [N/m] or [N m/rad]."""
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)

@@ -31,6 +31,10 @@ class GeomFriction:
         self._coefficient = Field(state.friction.clone())
         self._ratio = Field(torch.ones_like(state.friction))
 
+    def saved(self) -> dict[str, torch.Tensor]:
+        """The live tensors (ngeom, N) that a saved state holds; `state.friction` is their product."""
+        return {"friction_coefficient": self._coefficient.tensor, "friction_ratio": self._ratio.tensor}
+
     def copy_ratio(self) -> torch.Tensor:
         """(ngeom, N) a copy of the ratios, for `restore_ratio`."""
         return self._ratio.tensor.clone()

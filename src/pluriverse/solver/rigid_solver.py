@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from pluriverse.solver.gains import Gains
 from pluriverse.solver.geom_friction import RATIOS, GeomFriction
 from pluriverse.solver.indexing import Envs, rows_at
 from pluriverse.solver.link_states import LinkStates
+from pluriverse.solver.random_streams import RandomStream, RandomStreams
+from pluriverse.solver.saved_state import FORMAT, check_origin, copies, restore
 from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
 from pluriverse.solver.states import RigidSolverState
 from pluriverse.solver.status_monitor import PERIOD, StatusMonitor
@@ -63,10 +65,11 @@ class RigidSolver:
         substeps: int = 1,
         strict: bool = False,
         layouts: Sequence[EntityLayout] = (),
+        first_env: int = 0,
     ) -> None:
         """substeps: physics steps of `settings.dt` in one `step()`. strict: raise where else a warning is logged.
 
-        layouts: the entities, for messages.
+        layouts: the entities, for messages. first_env: global number of environment 0, which keys random streams.
         """
         device, dtype = runtime.device, runtime.tc_float
         self.model = model
@@ -98,6 +101,8 @@ class RigidSolver:
         self._next_look = PERIOD
         self._first_row = rows_at(np.arange(1), device, "row")
         self._gravity_rows = rows_at(np.arange(3), device, "row")
+        self._streams = RandomStreams(self._axes.envs, self._state.qpos, first_env)
+        self._origin = {"format": FORMAT, "model": model.digest(), "dt": self.dt}
         self._clock_start = Field(torch.zeros(1, self._state.n_padded, dtype=torch.int64, device=device))
         self._gravity = Field(self._state.gravity)
 
@@ -153,6 +158,42 @@ class RigidSolver:
         if name.startswith("_") and self.__dict__.get("_closed"):
             raise GenesisException("The scene was closed, by gs.destroy() or scene.destroy(). Build a new one.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def random_stream(self, purpose: str) -> RandomStream:
+        """The random numbers of every environment for one purpose, such as "reset"; see `RandomStream`."""
+        return self._streams.stream(purpose)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All from which the worlds go on bit for bit: motion, commands, parameters, clocks, random counters.
+
+        Its "envs" are tensors (n_envs, ...) on the device, which may be cut and joined along their first dimension, by
+        global environment number from "first_env" on.
+        """
+        envs = copies(self._live(), self._state.n_envs)
+        envs["elapsed"] = self._steps - envs.pop("clock_start")
+        envs |= {f"draws/{purpose}": draws.clone() for purpose, draws in self._streams.counters().items()}
+        return {
+            **self._origin,
+            "seed": self._streams.seed,
+            "first_env": self._streams.first_env,
+            "steps": self._steps,
+            "holders": self._commands.holders,
+            "envs": envs,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned. An error where it is of another model, size or precision."""
+        check_origin(state, self._origin)
+        envs = dict(state["envs"])
+        counters = {name: envs.pop(name) for name in list(envs) if name.startswith("draws/")}
+        envs["clock_start"] = state["steps"] - envs.pop("elapsed")
+        restore(self._live(), envs, self._state.n_envs)
+        self._streams.restore(state["seed"], {name.partition("/")[2]: draws for name, draws in counters.items()})
+        self._steps = state["steps"]
+        self._next_look = self._steps + PERIOD
+        self._commands.restored(state["holders"])
+        self._links.stale = True
+        self._monitor.forget()
 
     # motion, commands, gains ------------------------------------------------------------------------------------------
 
@@ -262,6 +303,11 @@ class RigidSolver:
         self._gravity.write(self._gravity_rows, envs, value[:, 0])
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    def _live(self) -> dict[str, torch.Tensor]:
+        initial = {"initial_motion": self._initial.motion, "initial_friction_ratio": self._initial.friction_ratio}
+        parts = self._state.saved() | self._gains.saved() | self._commands.saved() | self._friction.saved()
+        return {**parts, **initial, "clock_start": self._clock_start.tensor}
 
     def _motion_changed(self, envs: Envs) -> None:
         self._state.forget_past(envs)

@@ -49,7 +49,12 @@ class State:
     @property
     def nbytes(self) -> int:
         """Bytes of device memory that the tensors hold."""
-        return sum(t.nbytes for t in (self.motion, self.friction, self.gravity, self.control, self.status))
+        return sum(tensor.nbytes for tensor in self.saved().values())
+
+    def saved(self) -> dict[str, torch.Tensor]:
+        """The live tensors (..., N) that a saved state holds."""
+        names = ("motion", "friction", "gravity", "control", "status")
+        return {name: getattr(self, name) for name in names}
 
     def copy_motion(self) -> torch.Tensor:
         """(nq + 2 nv, N): a copy of qpos, qvel and qacc, for `restore_motion`."""

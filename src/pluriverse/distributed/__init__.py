@@ -1,0 +1,10 @@
+"""One process for each device: ranks, their launch, the check before a job, signs of life, checkpoints."""
+
+from pluriverse.distributed.checkpoints import Checkpoints
+from pluriverse.distributed.equality import EqualityCheck
+from pluriverse.distributed.heartbeat import heartbeat
+from pluriverse.distributed.preflight import preflight
+from pluriverse.distributed.rank import Rank
+from pluriverse.distributed.setup import setup
+
+__all__ = ["Checkpoints", "EqualityCheck", "Rank", "heartbeat", "preflight", "setup"]

@@ -1,0 +1,102 @@
+"""How the ranks of a job compare notes: a key-value store beside any process group, with a judge and a deadline."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from pluriverse.distributed.rank import Rank
+from pluriverse.errors import GenesisException
+
+Notes = list[dict[str, Any]]
+"""What each rank has said, by rank."""
+
+
+def open_store(rank: Rank, timeout: float) -> dist.Store:
+    """A connection of its own to the job's store. It starts no process group and is no part of one.
+
+    Under torchrun the agent keeps the store; elsewhere rank 0 does, at the address that a later process group uses too.
+
+    timeout: seconds to wait for the store to come up.
+    """
+    if rank.master is None:
+        return dist.HashStore()
+    host, port = rank.master
+    keeper = rank.rank == 0 and not rank.agent_store
+    try:
+        store = dist.TCPStore(
+            host, port, rank.world_size, keeper, timedelta(seconds=timeout), wait_for_workers=False, multi_tenant=True
+        )
+    except (RuntimeError, ValueError) as error:
+        who = "torchrun" if rank.agent_store else "rank 0"
+        raise GenesisException(
+            f"{rank}: the ranks meet at MASTER_ADDR={host}, MASTER_PORT={port}, where {who} keeps a store, and that "
+            f"could not be reached within {timeout:g} s: {_first_line(error)}. Is that process running, the address "
+            "one that this machine can reach, and the port open?"
+        ) from error
+    return dist.PrefixStore(f"pluriverse/{rank.restarts}", store)
+
+
+class Meeting:
+    """Exchanges between all ranks of a job, each of them under a name of its own."""
+
+    def __init__(self, rank: Rank, timeout: float = 60.0) -> None:
+        self.rank, self.timeout = rank, timeout
+        self._store = open_store(rank, timeout)
+
+    def judge(self, subject: str, note: dict[str, Any], rule: Callable[[Notes], str | None]) -> Notes:
+        """Every rank tells its note; rank 0 judges them all. Every rank gets all notes, or the same error.
+
+        subject: new at every call. rule: what is wrong with the notes, None if nothing.
+
+        Raises GenesisException with the rule's words, or with the ranks that have not come in time.
+        """
+        if self.rank.world_size == 1:
+            verdict, notes = rule([note]), [note]
+        else:
+            self._store.set(f"{subject}/{self.rank.rank}", json.dumps(note))
+            if self.rank.rank == 0:
+                verdict, notes = self._collect(subject, rule)
+                self._store.set(f"{subject}/verdict", json.dumps([verdict, notes]))
+            else:
+                verdict, notes = self._await_verdict(subject)
+        if verdict is not None:
+            raise GenesisException(verdict)
+        return notes
+
+    def _collect(self, subject: str, rule: Callable[[Notes], str | None]) -> tuple[str | None, Notes]:
+        keys = [f"{subject}/{rank}" for rank in range(self.rank.world_size)]
+        deadline = time.monotonic() + self.timeout
+        while time.monotonic() < deadline and not self._store.check(keys):
+            time.sleep(0.02)
+        missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+        if missing:
+            return (
+                f"{subject}: rank {', '.join(map(str, missing))} of {self.rank.world_size} has not come within "
+                f"{self.timeout:g} s, the others have. Look at the output of those ranks, and at whether their machine "
+                "was started and reaches this one."
+            ), []
+        notes = [json.loads(self._store.get(key)) for key in keys]
+        return rule(notes), notes
+
+    def _await_verdict(self, subject: str) -> tuple[str | None, Notes]:
+        key = f"{subject}/verdict"
+        deadline = time.monotonic() + self.timeout + 10  # rank 0 waits too, and then says who is missing
+        while not self._store.check([key]):
+            if time.monotonic() > deadline:
+                raise GenesisException(
+                    f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at the "
+                    "output of rank 0."
+                )
+            time.sleep(0.02)
+        verdict, notes = json.loads(self._store.get(key))
+        return verdict, notes
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
