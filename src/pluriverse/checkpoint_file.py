@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 from pathlib import Path
@@ -33,7 +34,8 @@ def save_file(path: Path, data: Any) -> None:
             "full? Free some space, or keep fewer checkpoints."
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def load_file(path: Path, mmap: bool = False) -> Any:

@@ -20,7 +20,8 @@ class EqualityCheck:
             equal(policy=policy, normalizer=normalizer)
 
     Data-parallel training keeps parameters equal; what it does not synchronise drifts: buffers, frozen networks,
-    counters of normalisers. The check brings the tensors to the host, and waits for the device.
+    counters of normalisers, the statistics of BatchNorm (SyncBatchNorm's stay equal). The check brings the tensors to
+    the host, and waits for the device.
     """
 
     def __init__(self, rank: Rank, every: int = 1, timeout: float = 60.0) -> None:

@@ -90,6 +90,10 @@ class heartbeat:
             # What was begun on other threads and GPUs may keep this process from ending: end it then all the same.
             faulthandler.dump_traceback_later(2 * GRACE, exit=True)
             self._tell()
+            time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
+            gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
+            if gone is not None:
+                self._say(gone.text)
             if self._rank.rank == 0:
                 self._judge()
                 time.sleep(3 * INTERVAL)  # the others read it while the store is there
@@ -194,19 +198,20 @@ class heartbeat:
 
     def _explain_termination(self) -> None:
         """The launcher ends this rank: say of which other one that is the fault, if it is known."""
-        first = self._rank.rank - self._rank.local_rank
-        neighbours = range(first, min(first + self._rank.local_world_size, self._rank.world_size))
-        try:
-            signs = self._look(neighbours)
-        except Exception:  # the store has ended first
-            signs = {}
-        alive = dict.fromkeys(signs, 0.0)
-        gone = {sign.pid for sign in signs.values() if sign is not None and not _is_running(sign.pid)}
-        verdict = dead(signs, gone) or judge(signs, alive, self._limit)  # who is gone makes others fail
+        signs = self._neighbours()
+        verdict = _gone(signs) or judge(signs, dict.fromkeys(signs, 0.0), self._limit)
         self._say(
             f"ended by its launcher in phase '{self._phase[0]}'{f': {verdict.text}' if verdict is not None else ''}"
         )
         self._exit(TERMINATED)
+
+    def _neighbours(self) -> dict[int, Sign | None]:
+        """The last signs of the ranks on this machine."""
+        first = self._rank.rank - self._rank.local_rank
+        try:
+            return self._look(range(first, min(first + self._rank.local_world_size, self._rank.world_size)))
+        except Exception:  # the store has ended first
+            return {}
 
     def _say(self, text: str) -> None:
         print(f"[pluriverse] {self._rank}: {text}", file=sys.stderr, flush=True)
@@ -225,7 +230,7 @@ class heartbeat:
                 os.kill(sign.pid, signal.SIGKILL)
 
     def _watch_for_termination(self) -> None:
-        """SIGTERM shows in the pipe, which the thread reads: the main thread may wait where no handler of Python runs."""
+        """SIGTERM shows in the pipe, which the thread reads: the main thread may wait where Python runs no handler."""
         is_main = threading.current_thread() is threading.main_thread()
         if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
@@ -242,6 +247,11 @@ class heartbeat:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.close(self._reader)
         os.close(self._writer)
+
+
+def _gone(signs: dict[int, Sign | None]) -> Verdict | None:
+    """Which of these ranks of this machine have ended without saying so."""
+    return dead(signs, {sign.pid for sign in signs.values() if sign is not None and not _is_running(sign.pid)})
 
 
 def _parent(pid: int) -> int | None:

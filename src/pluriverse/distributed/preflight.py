@@ -17,6 +17,8 @@ from pluriverse.cuda_driver import CudaDriver
 from pluriverse.distributed.meeting import Meeting, Notes, open_store
 from pluriverse.distributed.rank import Rank
 from pluriverse.distributed.setup import repeated
+from pluriverse.egl_devices import match_egl
+from pluriverse.egl_driver import LibEgl
 from pluriverse.errors import GenesisException
 from pluriverse.logging import logger
 from pluriverse.runtime import runtime
@@ -56,12 +58,18 @@ def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = Fa
     if rank.rank == 0:
         for note in notes:
             logger.info(line(note))
+            for warning in note["warnings"]:
+                logger.warning(f"rank {note['rank']}: {warning}")
     _all_reduce(rank, uuids=[note["uuid"] for note in notes], timeout=timeout)
 
 
 def line(note: dict[str, Any]) -> str:
-    """One rank in words: `rank 3 of 8 on node1: cuda:3, NVIDIA H200 GPU-1f2e..., PCI 0000:0A:00.0`."""
-    gpu = f", {note['name']} {note['uuid']}, PCI {note['bus']}" if note["uuid"] else f", {note['cores']} cores"
+    """One rank in words: `rank 3 of 8 on node1: cuda:3, NVIDIA H200 GPU-1f2e..., PCI 0000:0A:00.0, EGL 2`."""
+    gpu = (
+        f", {note['name']} {note['uuid']}, PCI {note['bus']}, {note['egl']}"
+        if note["uuid"]
+        else f", {note['cores']} cores"
+    )
     return f"rank {note['rank']} of {note['world_size']} on {note['host']}: {note['device']}{gpu}"
 
 
@@ -102,6 +110,7 @@ _MEANING = {
 def _facts(rank: Rank, scene: Scene | None) -> dict[str, Any]:
     gpu = rank.gpu
     strays = [other.uuid for other in CudaDriver().visible() if other.context and other.uuid != gpu.uuid] if gpu else []
+    egl = match_egl(os.environ, LibEgl(), gpu, torch.device(rank.device).index)
     return {
         "rank": rank.rank,
         "world_size": rank.world_size,
@@ -111,6 +120,8 @@ def _facts(rank: Rank, scene: Scene | None) -> dict[str, Any]:
         "bus": gpu.bus if gpu else None,
         "name": gpu.name if gpu else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
+        "egl": str(egl),
+        "warnings": egl.warnings,
         "strays": strays,
         "precision": 8 * np.dtype(runtime.np_float).itemsize,
         "versions": {"python": sys.version.split()[0], **{name: _version(name) for name in PACKAGES}},

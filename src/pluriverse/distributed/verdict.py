@@ -92,7 +92,8 @@ def dead(signs: Mapping[int, Sign | None], pids: set[int]) -> Verdict | None:
     if not gone:
         return None
     texts = [
-        f"{sign.place} is gone: it was killed or crashed, last seen in phase '{sign.phase}' (its phase number {sign.beats})"
+        f"{sign.place} is gone: it was killed or crashed, last seen in phase '{sign.phase}' (its phase number "
+        f"{sign.beats})"
         for sign in gone
     ]
     return Verdict("; ".join(texts), tuple(sign.rank for sign in gone))

@@ -28,7 +28,7 @@ _POSITION, _QUATERNION, _ANGULAR, _LINEAR = slice(0, 3), slice(3, 7), slice(7, 1
 
 
 class LinkStates:
-    """Link frames over the bodies of the model. Whoever changes the motion sets `stale`.
+    """Link frames over the bodies of the model. Whoever changes the motion says so by `motion_changes`.
 
     make_kernel: compiles the kinematics, at the first read. on_change is told which environments a setter changed.
     """
@@ -42,7 +42,7 @@ class LinkStates:
         make_kernel: Callable[[], KinematicsKernel],
         on_change: Callable[[Envs], None],
     ) -> None:
-        self.stale = True
+        self._stale, self._replayed = True, False
         self._model, self._state, self._axes, self._names = model, state, axes, names
         self._make_kernel, self._on_change = make_kernel, on_change
         self._kernel: KinematicsKernel | None = None
@@ -63,6 +63,13 @@ class LinkStates:
         self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
         self._body_of_geom = to_device(torch.tensor(model.geom_bodyid, dtype=torch.int64), state.qpos.device)
         self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
+
+    def motion_changes(self) -> None:
+        """Poses are to be computed anew; from then on at every read if a CUDA graph is captured, which changes motion
+        unseen."""
+        self._stale = True
+        if self._qpos.tensor.is_cuda and torch.cuda.is_current_stream_capturing():
+            self._replayed = True
 
     def get_links_pos(self, links_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_links, 3) origins of the link frames in the world [m]."""
@@ -166,9 +173,9 @@ class LinkStates:
         """(nbody, 13, N) of the present motion."""
         if self._kernel is None:
             self._kernel = self._make_kernel()
-        if self.stale:
+        if self._stale or self._replayed:
             self._kernel.launch(self._state, self._poses)
-            self.stale = False
+            self._stale = False
         return self._poses
 
     def _bases(self, links_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:

@@ -111,7 +111,7 @@ class RigidSolver:
     def step(self, n_steps: int = 1) -> None:
         """Advance every environment by n_steps control steps. Returns before the GPU has done them."""
         self._kernel.launch(self._state, n_steps * self.substeps)
-        self._links.stale = True
+        self._links.motion_changes()
         self._steps += n_steps
         if self._steps >= self._next_look:
             self._next_look = self._steps + PERIOD
@@ -192,7 +192,7 @@ class RigidSolver:
         self._steps = state["steps"]
         self._next_look = self._steps + PERIOD
         self._commands.restored(state["holders"])
-        self._links.stale = True
+        self._links.motion_changes()
         self._monitor.forget()
 
     # motion, commands, gains ------------------------------------------------------------------------------------------
@@ -311,14 +311,14 @@ class RigidSolver:
 
     def _motion_changed(self, envs: Envs) -> None:
         self._state.forget_past(envs)
-        self._links.stale = True
+        self._links.motion_changes()
 
     def _restore(self, snapshot: Snapshot, envs: Envs) -> None:
         self._state.restore_motion(snapshot.motion, envs)
         self._friction.restore_ratio(snapshot.friction_ratio, envs)
         self._commands.reset(envs)
         fill_envs(self._clock_start.tensor, envs, self._steps)
-        self._links.stale = True
+        self._links.motion_changes()
         if envs.is_all:
             self._monitor.forget()
 

@@ -38,6 +38,8 @@ class StatusMonitor:
 
     def look(self) -> None:
         """Report what has become known. Raises for faults, and for status if strict."""
+        if self._asynchronous and torch.cuda.is_current_stream_capturing():
+            return  # a graph must not hold the host's part
         for bit, risen in zip(_MEANING, self._alarm, strict=True):
             if risen and not self._reported & bit:
                 self._report_status(bit)
@@ -46,8 +48,6 @@ class StatusMonitor:
     def _look_at_faults(self) -> None:
         if not self._asynchronous:
             self._fault_copy.copy_(self._faults)
-        elif torch.cuda.is_current_stream_capturing():
-            return  # a graph must not hold the host's part
         elif self._copied is not None and not self._copied.query():
             return
         bad_index, bad_count = self._fault_copy.tolist()
