@@ -2,20 +2,20 @@
 
     torchrun --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py
     torchrun --standalone --nproc_per_node=2 examples/ddp_multi_gpu.py --demo       # short, for CPUs
+    torchrun --standalone --nproc_per_node=2 --max-restarts=3 examples/ddp_multi_gpu.py --checkpoints runs/reach
 
 The task is to bring the hand to a point. Ranks act in their own worlds and learn two networks from what happens: a
 model that foresees where the hand goes, and a policy that is improved through that model (physics itself gives no
 gradient). DistributedDataParallel averages the gradients, so all ranks hold the same parameters, and each sees other
-data, because its seed is its rank. States stay on the device from the solver to the loss. NCCL on GPUs, gloo otherwise.
+data, because `setup` seeds torch by the rank. States stay on the device from the solver to the loss. NCCL where each
+rank has a GPU, gloo otherwise. With --checkpoints the job goes on where it ended, also after torchrun has restarted it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import os
 import time
-from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -64,11 +64,13 @@ class Reacher(nn.Module):
 class Worlds:
     """Pandas that are told to turn their joints."""
 
-    def __init__(self, n_envs: int) -> None:
+    def __init__(self) -> None:
         self.scene = gs.Scene(show_viewer=False, show_FPS=False)
         self.scene.add_entity(gs.morphs.Plane())
         self.franka = self.scene.add_entity(gs.morphs.MJCF(file="xml/franka_emika_panda/panda.xml"))
-        self.scene.build(n_envs=n_envs)
+
+    def build(self, n_envs: int, first_env: int) -> None:
+        self.scene.build(n_envs=n_envs, first_env=first_env)
         self.solver = self.scene.sim.rigid_solver
         self.hand = self.franka.get_link("hand")
         self.home = torch.tensor(HOME, device=gs.device)
@@ -96,36 +98,54 @@ class Worlds:
             self.scene.step()
 
 
-def train(args: argparse.Namespace) -> None:
-    rank, world_size, device = dist.get_rank(), dist.get_world_size(), gs.device
-    worlds = Worlds(args.n_envs)
+def train(args: argparse.Namespace, rank: gs.distributed.Rank, beat: gs.distributed.heartbeat) -> None:
+    beat("preflight", limit=90)
+    worlds, device = Worlds(), gs.device
+    gs.distributed.preflight(rank, worlds.scene, share_device=True)
+    beat("build", limit=300)
+    worlds.build(args.n_envs, first_env=rank.rank * args.n_envs)
     learner = DistributedDataParallel(
         Reacher().to(device), device_ids=[device.index] if device.type == "cuda" else None
     )
     optimizer = torch.optim.Adam(learner.parameters(), lr=2e-3)
     experience(worlds, learner.module)  # compiles, before time is taken
     before = reaching_error(worlds, learner.module)
-    say(f"ranks: {world_size}, environments of each: {args.n_envs}, {dist.get_backend()}")
+    say(f"ranks: {rank.world_size}, environments of each: {args.n_envs}, {dist.get_backend()}")
+    equal = gs.distributed.EqualityCheck(rank, every=100)
 
     memory: list[tuple[torch.Tensor, ...]] = []
-    history, logged, since = [], 0, time.perf_counter()
-    for iteration in range(args.steps):
+    history, logged, since, start = [], 0, time.perf_counter(), 0
+    checkpoints = gs.distributed.Checkpoints(args.checkpoints, rank) if args.checkpoints else None
+    resumed = checkpoints.load(worlds.scene, learner=learner, optimizer=optimizer) if checkpoints else None
+    if resumed is not None:
+        start, (worlds.target, memory) = resumed
+    if start >= args.steps:
+        say(f"The checkpoint is of iteration {start}: nothing is left to do.")
+        return
+    for iteration in range(start, args.steps):
+        beat("act")
         if iteration % EPISODE == 0:
             worlds.reset()
         memory = [*memory[1 - MEMORY :], experience(worlds, learner.module)]
+        beat("update")
         for _ in range(UPDATES):
             joints, action, moved = sample(memory, args.n_envs)
             foresight_loss, policy_loss = learner(joints, action, moved, random_way(moved))
             optimizer.zero_grad(set_to_none=True)
             (foresight_loss + policy_loss).backward()  # DDP averages the gradients over the ranks
             optimizer.step()
+        equal(learner=learner.module)
+        if checkpoints is not None and (iteration + 1) % args.save_every == 0:
+            beat("checkpoint", limit=120)
+            state = (worlds.target, memory)
+            checkpoints.save(iteration + 1, worlds.scene, per_env=state, learner=learner, optimizer=optimizer)
         history.append(torch.stack((foresight_loss, policy_loss)).detach())
         if iteration % args.log_every == 0 or iteration == args.steps - 1:
             mean = torch.stack(history[-args.log_every :]).mean(0)
             dist.all_reduce(mean)
-            foresight, policy = (mean / world_size).tolist()  # waits for the device
+            foresight, policy = (mean / rank.world_size).tolist()  # waits for the device
             now = time.perf_counter()
-            env_steps = world_size * args.n_envs * STEPS_PER_ACTION * (len(history) - logged)
+            env_steps = rank.world_size * args.n_envs * STEPS_PER_ACTION * (len(history) - logged)
             speed, logged, since = env_steps / (now - since), len(history), now
             say(
                 f"[{iteration:4d}/{args.steps}] loss {foresight + policy:.4f} (foresight {foresight:.4f}, policy "
@@ -137,10 +157,9 @@ def train(args: argparse.Namespace) -> None:
     error = reaching_error(worlds, learner.module)
     say(f"loss {first:.4f} -> {last:.4f}; the hand ends {1000 * before:.1f} -> {1000 * error:.1f} mm from its goal")
 
-    equal = parameters_equal(learner.module)
-    say(f"parameters equal on all ranks: {equal}")
-    assert equal, "the ranks have drifted apart"
-    assert last < first or args.steps < 20, f"rank {rank}: the loss did not decrease"
+    gs.distributed.EqualityCheck(rank)(learner=learner.module)
+    say("parameters equal on all ranks: True")
+    assert last < first or len(history) < 20, f"{rank}: the loss did not decrease"
 
 
 def experience(worlds: Worlds, learner: Reacher) -> tuple[torch.Tensor, ...]:
@@ -179,27 +198,10 @@ def reaching_error(worlds: Worlds, learner: Reacher) -> float:
     return error.item() / dist.get_world_size()
 
 
-def parameters_equal(module: nn.Module) -> bool:
-    """Whether all ranks have the same bits in all parameters and buffers."""
-    digest = hashlib.sha256()
-    for tensor in (*module.parameters(), *module.buffers()):
-        digest.update(tensor.detach().cpu().numpy().tobytes())
-    mine = torch.tensor(list(digest.digest()), device=gs.device)
-    everyones = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(everyones, mine)
-    return all(torch.equal(mine, other) for other in everyones)
-
-
 def say(text: str) -> None:
     """Print on rank 0."""
     if dist.get_rank() == 0:
         print(text, flush=True)
-
-
-def communication_backend() -> str:
-    """NCCL where each rank of this machine has a GPU of its own, else gloo."""
-    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    return "nccl" if gs.device.type == "cuda" and ranks_here <= torch.cuda.device_count() else "gloo"
 
 
 def main() -> None:
@@ -207,21 +209,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="iterations: one action in every world, one update")
     parser.add_argument("--n_envs", type=int, default=2048, help="environments of each rank")
     parser.add_argument("--log_every", type=int, default=50)
+    parser.add_argument("--checkpoints", type=Path, help="folder to save to, and to go on from")
+    parser.add_argument("--save_every", type=int, default=100, help="iterations")
     parser.add_argument("--demo", action="store_true", help="a short run: 150 iterations of 1024 environments")
     args = parser.parse_args()
     if args.demo:
         args.steps, args.n_envs, args.log_every = 150, 1024, 25
-    if "RANK" not in os.environ:
-        parser.error("this process is no rank: start it with torchrun, as --help shows")
-
-    rank = int(os.environ["RANK"])
-    # Each rank takes its own device. The seed is the global rank: ranks must not see the same worlds.
-    gs.init(backend=gs.gpu, seed=rank, logging_level="info" if rank == 0 else "warning")
-    dist.init_process_group(communication_backend(), timeout=timedelta(minutes=5))
-    print(f"rank {rank} -> {gs.device}", flush=True)
-    train(args)
-
-    dist.barrier()
+    # Finds this rank's device, starts a session and a process group there, and seeds torch by the rank.
+    rank = gs.distributed.setup("auto", share_device=True)
+    print(f"rank {rank.rank} -> {rank.device}", flush=True)
+    with gs.distributed.heartbeat(rank) as beat:
+        train(args, rank, beat)
     dist.destroy_process_group()
     gs.destroy()
 

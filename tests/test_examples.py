@@ -32,7 +32,7 @@ def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SHORT, "ddp_multi_gpu.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SHORT, "ddp_multi_gpu.py", "ddp_cuda_graph.py"}
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -102,7 +102,7 @@ def resolve(
 
     try:
         mask = parse_mask(environ.get(MASK))
-        gpus = _visible(environ, driver, mask)
+        gpus = visible_gpus(environ, driver, mask)
     except Unavailable as reason:
         if backend is Backend.cuda or wanted is not None:
             raise GenesisException(
@@ -154,7 +154,7 @@ def _parse_device(device: DeviceLike | None) -> torch.device | None:
     return parsed
 
 
-def _visible(environ: Mapping[str, str], driver: Driver, mask: tuple[str, ...] | None) -> tuple[Gpu, ...]:
+def visible_gpus(environ: Mapping[str, str], driver: Driver, mask: tuple[str, ...] | None) -> tuple[Gpu, ...]:
     """The GPUs of this process, checked to be those that the mask names now."""
     if mask == ():
         raise Unavailable(f"{MASK}={environ[MASK]!r} hides every GPU")
@@ -171,7 +171,7 @@ def _visible(environ: Mapping[str, str], driver: Driver, mask: tuple[str, ...] |
     if early and not _agrees(mask, gpus, physical):
         raise GenesisException(
             f"{MASK}={environ[MASK]!r} was set too late: CUDA had already started in this process and shows "
-            f"{_listing(gpus)}. The first CUDA call of a process reads the variable once (torch.cuda.is_available() "
+            f"{listing(gpus)}. The first CUDA call of a process reads the variable once (torch.cuda.is_available() "
             "is one). Set it before that call, or leave it unset and choose with gs.init(device='cuda:<index>')."
         )
     if len(gpus) < len(mask):
@@ -186,7 +186,7 @@ def _check_range(text: str, mask: tuple[str, ...], physical: tuple[Gpu, ...]) ->
     for entry in mask:
         if entry.isdecimal() and int(entry) >= len(physical):
             raise GenesisException(
-                f"{MASK}={text!r}: device {entry} is out of range; this machine has {_listing(physical)}."
+                f"{MASK}={text!r}: device {entry} is out of range; this machine has {listing(physical)}."
             )
 
 
@@ -196,14 +196,14 @@ def _agrees(mask: tuple[str, ...], gpus: tuple[Gpu, ...], physical: tuple[Gpu, .
         return False
     for entry, gpu in zip(mask, gpus, strict=True):
         if entry.startswith(UUID_PREFIXES):
-            if not _same_uuid(entry, gpu.uuid):
+            if not same_uuid(entry, gpu.uuid):
                 return False
         elif physical and physical[int(entry)].uuid != gpu.uuid:
             return False
     return True
 
 
-def _same_uuid(entry: str, uuid: str) -> bool:
+def same_uuid(entry: str, uuid: str) -> bool:
     """Whether a mask entry, which may be cut short, names this uuid.
 
     CUDA reports a MIG instance's uuid in the form of a GPU's, so the prefixes are not compared. The old form
@@ -221,7 +221,7 @@ def _select(
 ) -> Choice:
     """Choose by, in this order, `device=`, QD_VISIBLE_DEVICE, torch's current device, LOCAL_RANK; else the first."""
     notes: list[str] = []
-    pinned = _pinned_index(environ, mask, gpus, notes)
+    pinned = pinned_index(environ, mask, gpus, notes)
     current = driver.current() or None  # 0 is torch's default, not somebody's choice
     for index, name in ((wanted, f"device='cuda:{wanted}'"), (current, f"torch's current device cuda:{current}")):
         if index is not None and pinned is not None and index != pinned:
@@ -230,7 +230,7 @@ def _select(
             )
     if wanted is not None and wanted >= len(gpus):
         raise GenesisException(
-            f"device='cuda:{wanted}' is out of range: this process sees {_listing(gpus)}"
+            f"device='cuda:{wanted}' is out of range: this process sees {listing(gpus)}"
             f"{f' ({MASK}={environ[MASK]!r})' if mask else ''}. The index counts the visible devices, from 0."
         )
     chosen = next((k for k in (wanted, pinned, current) if k is not None), None)
@@ -250,7 +250,7 @@ def _select(
     return Choice(torch.device("cuda", chosen), gpus[chosen], tuple(notes), tuple(warnings))
 
 
-def _pinned_index(
+def pinned_index(
     environ: Mapping[str, str], mask: tuple[str, ...] | None, gpus: tuple[Gpu, ...], notes: list[str]
 ) -> int | None:
     """The index in this process of the physical device that QD_VISIBLE_DEVICE names; None where it names none."""
@@ -258,16 +258,16 @@ def _pinned_index(
     if not text:
         return None
     if text.startswith(UUID_PREFIXES):
-        matches = [k for k, gpu in enumerate(gpus) if _same_uuid(text, gpu.uuid)]
+        matches = [k for k, gpu in enumerate(gpus) if same_uuid(text, gpu.uuid)]
         if len(matches) == 1:
             return matches[0]
-        raise GenesisException(f"{PIN}={text!r} names no single one of the visible devices: {_listing(gpus)}.")
+        raise GenesisException(f"{PIN}={text!r} names no single one of the visible devices: {listing(gpus)}.")
     if not text.isdecimal():
         raise GenesisException(f"{PIN}={text!r} is no device id. Give one integer, GPU-<uuid> or MIG-<uuid>.")
     entry = str(int(text))
     if mask is None:
         if int(entry) >= len(gpus):
-            raise GenesisException(f"{PIN}={text!r} is out of range: this machine has {_listing(gpus)}.")
+            raise GenesisException(f"{PIN}={text!r} is out of range: this machine has {listing(gpus)}.")
         return int(entry)
     if entry in mask:
         return mask.index(entry)
@@ -304,7 +304,7 @@ def _rank_index(environ: Mapping[str, str], gpus: tuple[Gpu, ...], notes: list[s
     return rank
 
 
-def _listing(gpus: tuple[Gpu, ...]) -> str:
+def listing(gpus: tuple[Gpu, ...]) -> str:
     """The GPUs in words: `2 GPUs (0: NVIDIA H200 GPU-1f2e..., 1: ...)`."""
     items = ", ".join(f"{k}: {gpu.name} {gpu.uuid}".replace("  ", " ") for k, gpu in enumerate(gpus))
     return f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}{f' ({items})' if items else ''}"

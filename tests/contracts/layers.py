@@ -23,6 +23,7 @@ TABLE = """
 7 scene simulator speed_log checkpoint_file
 8 distributed
 9 __init__
+10 cli __main__
 """
 
 LAYERS: dict[str, int] = {name: int(row.split()[0]) for row in TABLE.strip().splitlines() for name in row.split()[1:]}

@@ -56,26 +56,29 @@ def main() -> None:
     parser.add_argument("--fault", default="")
     parser.add_argument("--fault_rank", type=int, default=1)
     parser.add_argument("--fault_step", type=int, default=15)
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="gpu: ranks may share one")
     parser.add_argument("--limit", type=float, default=5.0)
     args = parser.parse_args()
     args.drift = False
 
-    rank = gs.distributed.setup("gloo", seed=11, backend=gs.cpu)
+    backend = gs.cpu if args.device == "cpu" else gs.cuda
+    rank = gs.distributed.setup("auto", seed=11, backend=backend, share_device=True)
     with gs.distributed.heartbeat(rank, limit=args.limit) as beat:
         beat("preflight", limit=60)
         scene = gs.Scene(show_FPS=False)
         scene.add_entity(gs.morphs.Plane())
         half = 0.5 if args.fault == "model" and rank.rank == args.fault_rank else 1.0
         robot = scene.add_entity(gs.morphs.MJCF(file=crawler(mass=half)))
-        gs.distributed.preflight(rank, scene)
+        gs.distributed.preflight(rank, scene, share_device=True)
         beat("build", limit=120)
         plant("build", args.fault_step, args, rank)
         envs = rank.envs(args.total)
         scene.build(n_envs=len(envs), first_env=envs.start)
 
-        policy = DistributedDataParallel(nn.Sequential(nn.Linear(9, 16), nn.Tanh(), nn.LayerNorm(16), nn.Linear(16, 8)))
+        network = nn.Sequential(nn.Linear(9, 16), nn.Tanh(), nn.LayerNorm(16), nn.Linear(16, 8)).to(gs.device)
+        policy = DistributedDataParallel(network)
         optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
-        ages = torch.zeros(len(envs), dtype=torch.int64)
+        ages = torch.zeros(len(envs), dtype=torch.int64, device=gs.device)
         equal = gs.distributed.EqualityCheck(rank, every=10)
         first = 0
         checkpoints = gs.distributed.Checkpoints(args.checkpoints, rank, keep=2) if args.checkpoints else None

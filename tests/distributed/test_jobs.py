@@ -6,27 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 
-from distributed.torchrun import torchrun
+from distributed.torchrun import leftovers, torchrun, worlds
 
 LONGEST = 30  # seconds that a job may go on after a fault
 START = 25  # seconds that a busy machine may take until the fault
-
-
-def worlds(folder: Path, ranks: int) -> dict[str, torch.Tensor]:
-    """What the ranks wrote, joined in their order, and rank 0's policy."""
-    parts = [torch.load(folder / f"{rank}.pt") for rank in range(ranks)]
-    joined = {name: torch.cat([part[name] for part in parts]) for name in ("qpos", "dofs_vel", "ages")}
-    return joined | parts[0]["policy"]
-
-
-def leftovers() -> list[psutil.Process]:
-    return [
-        p for p in psutil.process_iter(["cmdline"]) if any("distributed/job.py" in a for a in p.info["cmdline"] or ())
-    ]
 
 
 @pytest.mark.parametrize(

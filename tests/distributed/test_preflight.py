@@ -47,6 +47,7 @@ def test_ranks_that_fit_pass() -> None:
             {"strays": ["GPU-0", "GPU-7"]},
             "rank 1 holds a CUDA context, and with it memory, on GPU-0, GPU-7 beside its own GPU-1",
         ),
+        ({"uuid": None}, "rank 1 computes on the CPU, the others on GPUs"),
         ({"precision": 64}, "the ranks differ in the precision of gs.init: rank 0: 32; rank 1: 64"),
         (
             {"versions": {"torch": "2.12"}},

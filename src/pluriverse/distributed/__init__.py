@@ -3,8 +3,9 @@
 from pluriverse.distributed.checkpoints import Checkpoints
 from pluriverse.distributed.equality import EqualityCheck
 from pluriverse.distributed.heartbeat import heartbeat
+from pluriverse.distributed.launch import launch
 from pluriverse.distributed.preflight import preflight
 from pluriverse.distributed.rank import Rank
 from pluriverse.distributed.setup import setup
 
-__all__ = ["Checkpoints", "EqualityCheck", "Rank", "heartbeat", "preflight", "setup"]
+__all__ = ["Checkpoints", "EqualityCheck", "Rank", "heartbeat", "launch", "preflight", "setup"]

@@ -34,7 +34,7 @@ NCCL_HINT = (
 )
 
 
-def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = False, timeout: float = 60.0) -> None:
+def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = False, timeout: float = 60.0) -> Notes:
     """Check the job, before the scene is built, and log one line for each rank on rank 0.
 
     Checked are, on all ranks: that no two compute on one GPU; that no process holds a CUDA context on a GPU that it
@@ -47,6 +47,8 @@ def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = Fa
         scene: with all entities added; the worlds of all ranks must be the same.
         share_device: allow ranks to share a GPU.
         timeout: seconds for each of the two exchanges.
+
+    Returns the facts of all ranks, by rank.
 
     Raises:
         GenesisException: on every rank, with the ranks that differ and how.
@@ -61,6 +63,7 @@ def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = Fa
             for warning in note["warnings"]:
                 logger.warning(f"rank {note['rank']}: {warning}")
     _all_reduce(rank, uuids=[note["uuid"] for note in notes], timeout=timeout)
+    return notes
 
 
 def line(note: dict[str, Any]) -> str:
@@ -81,6 +84,12 @@ def faults(notes: Notes, share_device: bool) -> str | None:
         ranks = ", ".join(str(note["rank"]) for note in notes if note["uuid"] == uuid)
         found.append(
             f"ranks {ranks} compute on one GPU, {uuid}. Start as many ranks as GPUs, or allow it: share_device=True"
+        )
+    on_cpu = [str(note["rank"]) for note in notes if not note["uuid"]]
+    if 0 < len(on_cpu) < len(notes):
+        found.append(
+            f"rank {', '.join(on_cpu)} computes on the CPU, the others on GPUs. With setup(backend=gs.cuda) such a "
+            "rank says why it has found none"
         )
     for note in notes:
         if note["strays"]:
@@ -124,9 +133,14 @@ def _facts(rank: Rank, scene: Scene | None) -> dict[str, Any]:
         "warnings": egl.warnings,
         "strays": strays,
         "precision": 8 * np.dtype(runtime.np_float).itemsize,
-        "versions": {"python": sys.version.split()[0], **{name: _version(name) for name in PACKAGES}},
+        "versions": package_versions(),
         "model": scene.model_digest() if scene is not None else None,
     }
+
+
+def package_versions() -> dict[str, str]:
+    """Of Python and of what the physics depends on."""
+    return {"python": sys.version.split()[0], **{name: _version(name) for name in PACKAGES}}
 
 
 def _version(package: str) -> str:

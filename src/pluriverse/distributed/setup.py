@@ -45,7 +45,7 @@ def setup(
             numpy and `random` get seeds that differ from rank to rank.
         share_device: deal the visible GPUs out in turn where there are fewer than ranks.
         timeout: seconds that collectives of the process group may take.
-        init_arguments: those of `gs.init`. The backend is `gs.gpu` by default, and ranks above 0 log warnings only.
+        init_arguments: those of `gs.init`. Ranks above 0 log warnings only.
 
     Raises:
         GenesisException: the launcher's variables are incomplete or contradict each other; what `gs.init` raises; a
@@ -56,8 +56,8 @@ def setup(
     seed = check_seed(seed) or 0
     rank = own_rank()
     if runtime.session is None:
-        arguments = {"backend": Backend.gpu, "logging_level": "info" if rank.rank == 0 else "warning", **init_arguments}
-        if share_device and "device" not in arguments and arguments["backend"] is not Backend.cpu:
+        arguments = {"logging_level": "info" if rank.rank == 0 else "warning", **init_arguments}
+        if share_device and "device" not in arguments and arguments.get("backend") is not Backend.cpu:
             arguments |= _shared_device(rank)
         runtime.init(seed=seed, **arguments)
     elif init_arguments:
