@@ -37,7 +37,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--envs", nargs="+", type=int, default=[2048, 8192], help="environments of each rank")
     parser.add_argument("--total", nargs="*", type=int, default=[16384], help="environments of all ranks together")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each number of ranks, in turn")
-    parser.add_argument("--modes", nargs="*", default=["fused", "graph"], help="of the training loop; none: steps only")
+    parser.add_argument(
+        "--modes", nargs="*", default=["eager", "graph", "overlap"], help="of the training loop; none: steps only"
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--json", type=Path, default=Path("scaling.json"))
     parser.add_argument("--model", help=argparse.SUPPRESS)  # of one rank's part

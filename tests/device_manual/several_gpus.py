@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from distributed.torchrun import Ended, leftovers, torchrun, worlds  # noqa: E402
 
 HOLD = "holds memory: "
+AT_ONCE = 4  # jobs
 
 
 def hold() -> None:
@@ -38,7 +40,7 @@ def hold() -> None:
     gs.distributed.preflight(rank, share_device=True)
     scene = gs.Scene(show_FPS=False)
     scene.add_entity(gs.morphs.Plane())
-    scene.add_entity(gs.morphs.Box(pos=(0.0, 0.0, 1.0)))
+    scene.add_entity(gs.morphs.Box(pos=(0.0, 0.0, 1.0), size=(0.1, 0.1, 0.1)))
     scene.build(n_envs=4096)
     scene.step()
     total = torch.ones(1, device=gs.device)
@@ -57,33 +59,35 @@ def hold() -> None:
 
 
 class Checks:
-    """Runs checks and keeps what they say."""
+    """Runs checks, some at a time, and keeps what they say."""
 
     def __init__(self) -> None:
+        self.checks: list[tuple[str, Callable[[], str]]] = []
         self.results: list[dict[str, Any]] = []
 
-    def run(self, name: str, check: Callable[[], str]) -> None:
+    def add(self, name: str, check: Callable[[], str]) -> None:
+        self.checks.append((name, check))
+
+    def run_all(self) -> None:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            self.results = list(pool.map(self._run, self.checks))
+
+    def _run(self, named: tuple[str, Callable[[], str]]) -> dict[str, Any]:
+        name, check = named
         begun = time.monotonic()
         try:
             passed, text = True, check()
         except Exception as error:
             passed, text = False, f"{type(error).__name__}: {str(error)[:1500]}"
         seconds = time.monotonic() - begun
-        self.results.append({"check": name, "passed": passed, "says": text, "seconds": seconds})
         print(f"{'ok    ' if passed else 'FAILED'} {name} ({seconds:.0f} s): {text}", flush=True)
+        return {"check": name, "passed": passed, "says": text, "seconds": seconds}
 
 
 def memory(ranks: int, mask: str | None) -> str:
     """Every rank has memory on its own GPU and on no other."""
-    before = os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    if mask is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = mask
-    try:
-        ended = torchrun(ranks, "--hold", script=Path(__file__))
-    finally:
-        os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-        if before is not None:
-            os.environ["CUDA_VISIBLE_DEVICES"] = before
+    variables = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+    ended = torchrun(ranks, "--hold", script=Path(__file__), variables=variables)
     require_end(ended)
     lines = [line.partition(HOLD)[2] for line in ended.output.splitlines() if HOLD in line]
     facts = sorted((json.loads(line) for line in lines), key=lambda fact: fact["rank"])
@@ -119,7 +123,7 @@ def fault(ranks: int, name: str, says: str) -> str:
     assert ended.code != 0, ended.output
     found = re.search(says, ended.output)
     assert found, ended.output
-    assert not leftovers(), leftovers()
+    assert not leftovers(Path(folder))
     assert ended.seconds < 60
     return f"whole job {ended.seconds:.0f} s; says: {found[0]}"
 
@@ -151,6 +155,15 @@ def example(*command: str) -> str:
     return " | ".join(done.stdout.strip().splitlines()[-3:])
 
 
+def tests_on(index: int) -> str:
+    """The tests that want a GPU, with all of them visible; one test looks for contexts on others."""
+    environment = {**os.environ, "PLURIVERSE_TEST_DEVICE": f"cuda:{index}"}
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "tests/solver/test_device_inputs.py"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-500:]
+    return done.stdout.strip().splitlines()[-1]
+
+
 def require_end(ended: Ended) -> None:
     assert ended.code == 0, ended.output[:1500]
 
@@ -165,16 +178,18 @@ def main() -> None:
     if args.hold:
         return hold()
     query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
-    uuids = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[: args.gpus]
+    everything = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
+    uuids, order = everything[: args.gpus], [str(k) for k in range(args.gpus)]
+    masks: set[str | None] = {",".join(order), ",".join(reversed(order)), order[-1], ",".join(uuids)}
+    if len(everything) > args.gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(order)  # of all other checks
+    else:
+        masks.add(None)
     ranks = max(args.gpus, 2)
     checks = Checks()
-    order = [str(k) for k in range(args.gpus)]
-    masks: list[str | None] = [None if len(uuids) == args.gpus else ",".join(order)]
-    masks += sorted({",".join(order), ",".join(reversed(order)), order[-1], ",".join(uuids)})
-    for mask in masks:
-        count = ranks if mask is None or len(mask.split(",")) == args.gpus else 2
-        checks.run(f"memory of {count} ranks, CUDA_VISIBLE_DEVICES={mask}", lambda m=mask, c=count: memory(c, m))
-    checks.run("worlds of N ranks and of one", lambda: equality(ranks))
+    for mask in sorted(masks, key=str):
+        checks.add(f"memory of {ranks} ranks, CUDA_VISIBLE_DEVICES={mask}", lambda m=mask: memory(ranks, m))
+    checks.add("worlds of N ranks and of one", lambda: equality(ranks))
     for name, says in (
         ("build", r"rank 1 .* failed in phase 'build': ValueError: planted in build"),
         ("step", r"rank 1 .* failed in phase 'step': ValueError: planted in step"),
@@ -184,13 +199,14 @@ def main() -> None:
         ("model", r"the ranks differ in their scene's model"),
         ("drift", r"rank 1 differs from rank 0 in policy\.0\.bias"),
     ):
-        checks.run(f"fault: {name}", lambda n=name, s=says: fault(ranks, n, s))
-    checks.run("resumed after a kill", lambda: resume(ranks))
-    checks.run("example: multiprocessing", lambda: example("examples/multi_gpu.py", "--steps", "50"))
-    run = ("-m", "torch.distributed.run", "--standalone")
-    checks.run(
-        "example: torchrun", lambda: example(*run, f"--nproc_per_node={ranks}", "examples/ddp_multi_gpu.py", "--demo")
-    )
+        checks.add(f"fault: {name}", lambda n=name, s=says: fault(ranks, n, s))
+    checks.add("resumed after a kill", lambda: resume(ranks))
+    checks.add("example: multiprocessing", lambda: example("examples/multi_gpu.py", "--steps", "50"))
+    run = ("-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}")
+    checks.add("example: torchrun", lambda: example(*run, "examples/ddp_multi_gpu.py", "--demo"))
+    for index in range(args.gpus):
+        checks.add(f"tests that take a device, on cuda:{index}", lambda k=index: tests_on(k))
+    checks.run_all()
     args.json.write_text(json.dumps({"gpus": uuids, "ranks": ranks, "checks": checks.results}, indent=1))
     failed = list(itertools.filterfalse(lambda result: result["passed"], checks.results))
     print(f"{len(checks.results) - len(failed)} of {len(checks.results)} checks passed")

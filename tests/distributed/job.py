@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import resource
 import signal
@@ -30,6 +31,8 @@ def plant(fault: str, step: int, args: argparse.Namespace, rank: gs.distributed.
         time.sleep(1000)
     if fault == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
+    if fault == "hang":
+        ctypes.PyDLL(None).sleep(1000)  # with the interpreter's lock
     if fault == "disk":
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
     if fault == "drift":
@@ -89,7 +92,7 @@ def main() -> None:
                 print(f"rank {rank.rank} resumed at {first}", flush=True)
         for step in range(first, min(args.steps, args.stop_at)):
             beat("step")
-            for fault in ("step", "kill", "stall", "stop", "disk", "drift"):
+            for fault in ("step", "kill", "stall", "stop", "hang", "disk", "drift"):
                 plant(fault, step, args, rank)
             act(scene, robot)
             scene.step()

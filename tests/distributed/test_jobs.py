@@ -24,6 +24,7 @@ START = 25  # seconds that a busy machine may take until the fault
         ("kill", 0, r"rank 0 \(pid \d+ on .*\) is gone: it was killed or crashed, last seen in phase 'step'"),
         ("stall", 1, r"rank 1 \(pid \d+ on .*\) stalls in phase 'step' .*; meanwhile rank 0 in 'update'"),
         ("stop", 0, r"rank 0 \(pid \d+ on .*\) has given no sign for \d+ s, since phase 'step'"),
+        ("hang", 1, r"rank 1 \(pid \d+ on .*\) has given no sign for \d+ s, since phase"),
         (
             "disk",
             1,
@@ -39,7 +40,7 @@ def test_a_fault_ends_the_job_and_is_named(fault: str, rank: int, says: str, tmp
     assert ended.code != 0, ended.output
     assert re.search(says, ended.output), ended.output
     assert ended.seconds < START + LONGEST
-    assert not leftovers()
+    assert not leftovers(tmp_path)
     if fault == "disk":
         assert not list(tmp_path.rglob("*.partial"))
 

@@ -24,13 +24,20 @@ class Ended:
     seconds: float
 
 
-def torchrun(ranks: int, *arguments: object, script: Path = JOB, options: tuple[str, ...] = ("--standalone",)) -> Ended:
-    """Run a script on ranks of this machine."""
+def torchrun(
+    ranks: int,
+    *arguments: object,
+    script: Path = JOB,
+    options: tuple[str, ...] = ("--standalone",),
+    variables: dict[str, str] | None = None,
+) -> Ended:
+    """Run a script on ranks of this machine. variables: of the environment, beside this process's."""
     command = [sys.executable, "-m", "torch.distributed.run", *options, f"--nproc_per_node={ranks}", str(script)]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(SRC), os.environ.get("PYTHONPATH", ""))),
         "OMP_NUM_THREADS": "1",
+        **(variables or {}),
     }
     begun = time.monotonic()
     done = subprocess.run(
@@ -46,14 +53,14 @@ def worlds(folder: Path, ranks: int) -> dict[str, torch.Tensor]:
     return joined | parts[0]["policy"]
 
 
-def leftovers() -> list[int]:
-    """Processes of `job.py` that still run."""
+def leftovers(folder: Path) -> list[int]:
+    """Processes of `job.py` that still run and write into this folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes()
         except OSError:  # it has ended
             continue
-        if b"distributed/job.py" in command:
+        if b"distributed/job.py" in command and str(folder).encode() in command:
             found.append(int(path.parent.name))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +12,9 @@ import torch
 
 import kernel_doubles
 from kernel_doubles import ARM_AND_BALL
+from pluriverse.cuda_driver import CudaDriver
 from pluriverse.solver.status_monitor import PERIOD
+from solver.test_random_streams import plain_philox
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -21,7 +25,7 @@ N = 6
 def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     import pluriverse as gs
 
-    gs.init(backend=gs.cuda, logging_level="warning")
+    gs.init(device=os.environ.get("PLURIVERSE_TEST_DEVICE", "cuda"), seed=5, logging_level="warning")
     kernel_doubles.install(monkeypatch)
     scene = gs.Scene(show_FPS=False)
     scene.add_entity(gs.morphs.MJCF(file=ARM_AND_BALL), name="arm")
@@ -122,3 +126,55 @@ def test_a_step_can_be_captured(scene: Any) -> None:
     before = scene.rigid_solver.get_dofs_velocity()
     graph.replay()
     assert (scene.rigid_solver.get_dofs_velocity() - before == 2 * 3 * PERIOD).all()
+
+
+def test_streams_are_those_of_the_cpu(scene: Any) -> None:
+    stream = scene.random_stream("a")
+    mask = torch.tensor([True, False] * (N // 2), device=scene.rigid_solver.device)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        first, second = stream.uniform(3, envs_idx=mask), stream.uniform(3)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    purpose = zlib.crc32(b"a")
+    for env in range(N):
+        words = [plain_philox((0, draw, 0, purpose), (5, env))[:3] for draw in (0, 1)]
+        expected = torch.tensor([[(word >> 8) * 2.0**-24 for word in row] for row in words])
+        drawn = int(env % 2 == 0)  # those in the mask have drawn once before
+        assert torch.equal(first[env].cpu(), expected[0])
+        assert torch.equal(second[env].cpu(), expected[drawn])
+
+
+def test_streams_can_be_captured(scene: Any) -> None:
+    stream = scene.random_stream("a")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        stream.uniform(2)  # compiles
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=side):
+            drawn = stream.uniform(2)
+    seen = []
+    for _ in range(3):
+        graph.replay()
+        seen.append(drawn.clone())
+    assert not torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[1], seen[2])
+
+
+def test_a_saved_state_comes_back(scene: Any) -> None:
+    solver = scene.rigid_solver
+    solver.random_stream("a").uniform()
+    saved, before = scene.state_dict(), solver.get_qpos()
+    solver.set_qpos(before + 1.0)
+    expected = solver.random_stream("a").uniform(2)
+    scene.load_state_dict(saved)
+    assert torch.equal(solver.get_qpos(), before)
+    assert torch.equal(solver.random_stream("a").uniform(2), expected)
+    host = {**saved, "envs": {name: tensor.cpu() for name, tensor in saved["envs"].items()}}
+    scene.load_state_dict(host)
+    assert torch.equal(solver.get_qpos(), before)
+
+
+def test_other_gpus_are_untouched(scene: Any) -> None:
+    contexts = [gpu.context for gpu in CudaDriver().visible()]
+    assert contexts == [index == scene.rigid_solver.device.index for index in range(len(contexts))]

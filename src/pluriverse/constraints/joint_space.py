@@ -28,8 +28,9 @@ from pluriverse.dynamics.spatial import (
 )  # fmt: skip
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.expression import is_zero
-from pluriverse.trace.functions import reciprocal
+from pluriverse.trace.functions import reciprocal, select
 
+from .candidates import Candidate
 from .contacts import Contacts
 from .rows import JointRows
 from .sweep import STIFFNESS_NUMBERS, body_stiffness, pyramid_stiffness, solve_symmetric
@@ -162,78 +163,101 @@ class JointSpace:
 
 def _add_contact(geometry: _DofGeometry, k: Any, goal: Vector, total: Any, push: Any) -> None:
     """Adds J' W J of contact k's active rows, and J' W times what they pull to, to the dense system (lower half)."""
-    run, n, contacts = geometry.run, geometry.n, geometry.contacts
-    (nn, n1, n2, s1, s2), force = pyramid_stiffness(contacts, k, goal)
-    J = run.array(3 * n, scratch=True)
-    for d in run.range(n):
-        column = contacts.in_frame(k, geometry.point_jacobian(k, d))
-        for m in range(3):
-            J[d * 3 + m] = column[m]
-    for i in run.range(n):
-        a = [J[i * 3 + m] for m in range(3)]
-        push[i] = push[i] + dot(a, force)
-        left = [nn * a[0] + n1 * a[1] + n2 * a[2], n1 * a[0] + s1 * a[1], n2 * a[0] + s2 * a[2]]
-        for j in run.range(i + 1):
-            total[i * n + j] = total[i * n + j] + dot(left, [J[j * 3 + m] for m in range(3)])
+    run, n = geometry.run, geometry.n
+    (nn, n1, n2, s1, s2), force = pyramid_stiffness(geometry.contacts, k, goal)
+    J = run.array(3 * geometry.longest, scratch=True)
+    first, stop = geometry.dofs_of(k)
+    column_at = geometry.columns_at(k)
+    for a in run.range(first, stop):
+        for m, x in enumerate(column_at(a)):
+            J[(a - first) * 3 + m] = x
+    for a in run.range(stop - first):
+        x, i = [J[a * 3 + m] for m in range(3)], geometry.dof[first + a]
+        push[i] = push[i] + dot(x, force)
+        left = [nn * x[0] + n1 * x[1] + n2 * x[2], n1 * x[0] + s1 * x[1], n2 * x[0] + s2 * x[2]]
+        for b in run.range(a + 1, unroll=4):
+            place = i * n + geometry.dof[first + b]
+            total[place] = total[place] + dot(left, [J[b * 3 + m] for m in range(3)])
 
 
 class _DofGeometry:
-    """Tables and arrays that give, by loop indices, a dof's column at a contact point."""
+    """The dofs that move the two bodies of a contact against each other, and their columns at its point, by loop
+    indices."""
 
     def __init__(self, tree: Tree, poses: dict[Node, Pose], contacts: Contacts) -> None:
         run, n = tree.run, tree.model.nv
-        self.run, self.contacts = run, contacts
-        self.columns = run.array(6 * n, scratch=True)  # of each dof, about its own body's reference point
-        self.places = run.array(3 * n, scratch=True)  # of that point, from the tree's base
-        self.reaches = run.array(3 * (len(contacts.nodes) + 1), scratch=True)
-        ancestry = []
-        for node in [*contacts.nodes, None]:
-            moved = set()
-            while node is not None:
-                moved |= set(node_dofs(node))
-                node = node.parent
-            ancestry += [1.0 if d in moved else 0.0 for d in range(n)]
-        self.moves = run.table(ancestry)
-        self.n = n
+        self.run, self.contacts, self.n = run, contacts, n
+        lists: dict[tuple[tuple[int, float], ...], int] = {}  # (dof, side) of a candidate -> where they begin
+        entries: list[tuple[int, float]] = []
+        bounds = []
+        for c in contacts.candidates:
+            moving = tuple(_moving_dofs(c))
+            if moving not in lists:
+                lists[moving] = len(entries)
+                entries += moving
+            bounds.append((lists[moving], lists[moving] + len(moving)))
+        self.longest = max(stop - first for first, stop in bounds)
+        self._first, self._stop = run.table([first for first, _ in bounds]), run.table([stop for _, stop in bounds])
+        self.dof = run.table([dof for dof, _ in entries])
+        self._side = run.table([side for _, side in entries])
+        self._columns = run.array(6 * n, scratch=True)  # of each dof, about its own body's reference point
+        self._places = run.array(3 * n, scratch=True)  # of that point, from the tree's base
+        self._reaches = run.array(3 * (len(contacts.nodes) + 1), scratch=True)
         for node in tree.nodes:
             for d, column in zip(node_dofs(node), poses[node].columns, strict=True):
                 for m in range(6):
-                    self.columns[6 * d + m] = column[m]
+                    self._columns[6 * d + m] = column[m]
                 for m in range(3):
-                    self.places[3 * d + m] = poses[node].reach[m]
+                    self._places[3 * d + m] = poses[node].reach[m]
         for i, node in enumerate(contacts.nodes):
             for m in range(3):
-                self.reaches[3 * i + m] = poses[node].reach[m]
+                self._reaches[3 * i + m] = poses[node].reach[m]
         for m in range(3):
-            self.reaches[3 * len(contacts.nodes) + m] = 0.0
+            self._reaches[3 * len(contacts.nodes) + m] = 0.0
 
-    def point_jacobian(self, k: Any, d: Any) -> Vector:
-        """Velocity of contact k's point on its body, less that on the other body, per unit velocity of dof d."""
-        S = [self.columns[d * 6 + m] for m in range(6)]
-        place = [self.places[d * 3 + m] for m in range(3)]
+    def dofs_of(self, k: Any) -> tuple[Any, Any]:
+        """Where contact k's dofs begin and end in `dof`; they ascend."""
+        pair = self.contacts.records.pair[k]
+        return self._first[pair], self._stop[pair]
 
-        def side(node: Any, point: Vector) -> Vector:
-            arm = sub(add([self.reaches[node * 3 + m] for m in range(3)], point), place)
-            share = self.moves[node * self.n + d]
-            return [share * x for x in add(S[3:], cross(S[:3], arm))]
+    def columns_at(self, k: Any) -> Callable[[Any], Vector]:
+        """Contact k's Jacobian in its frame: velocity of its point on its body, less that on the other body, per unit
+        velocity of the a-th dof."""
+        contacts, frame = self.contacts, self.contacts.frame(k)
 
-        own = side(self.contacts.node(k), self.contacts.vector("point", k))
-        if not self.contacts.coupled:
-            return own
-        return sub(own, side(self.contacts.other(k), self.contacts.vector("other_point", k)))
+        def tip(node: Any, point: str) -> Vector:
+            return add([self._reaches[node * 3 + m] for m in range(3)], contacts.vector(point, k))
+
+        own = tip(contacts.node(k), "point")
+        other = tip(contacts.other(k), "other_point") if contacts.coupled else own
+
+        def column(a: Any) -> Vector:
+            d, side = self.dof[a], self._side[a]
+            S = [self._columns[d * 6 + m] for m in range(6)]
+            end = [select(side > 0.0, x, y) for x, y in zip(own, other, strict=True)]
+            arm = sub(end, [self._places[d * 3 + m] for m in range(3)])
+            motion = [side * x for x in add(S[3:], cross(S[:3], arm))]
+            return [dot(axis, motion) for axis in frame]
+
+        return column
+
+
+def _moving_dofs(c: Candidate) -> list[tuple[int, float]]:
+    """The dofs that move a candidate's bodies against each other, ascending: 1 with those of `node`, -1 with those of
+    `other`. A dof that carries both moves neither against the other."""
+    sides: dict[int, float] = {}
+    for node, side in ((c.node, 1.0), (c.other, -1.0)):
+        while node is not None:
+            for dof in node_dofs(node):
+                sides[dof] = sides.get(dof, 0.0) + side
+            node = node.parent
+    return sorted((dof, side) for dof, side in sides.items() if side)
 
 
 def _contact_places(contacts: Contacts) -> set[tuple[int, int]]:
     """Entries of the lower triangle that a contact can fill."""
-    places = set()
-    for c in contacts.candidates:
-        dofs: set[int] = set()
-        for node in (c.node, c.other):
-            while node is not None:
-                dofs |= set(node_dofs(node))
-                node = node.parent
-        places |= {(i, j) for i in dofs for j in dofs if j <= i}
-    return places
+    chains = [[dof for dof, _ in _moving_dofs(c)] for c in contacts.candidates]
+    return {(i, j) for dofs in chains for i in dofs for j in dofs if j <= i}
 
 
 def solve_joint_space(run: Any, n: int, H: Matrix, f: list[Any]) -> list[Any]:

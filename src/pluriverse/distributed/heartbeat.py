@@ -27,6 +27,7 @@ INTERVAL = 0.5  # seconds between signs while nothing is new, and between looks 
 SPACING = 0.05  # seconds at least between two signs; more in a job of many ranks, so that the store can follow
 GRACE = 3.0  # seconds in which the culprit and the launcher may end the job before the others do
 EXIT_CODE = 1
+STDERR = 2  # the file, whatever has become of sys.stderr
 NEWS = b"\0"
 TERMINATED = 128 + signal.SIGTERM
 
@@ -88,17 +89,20 @@ class heartbeat:
             self._error = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
             self._state = FAILED
             # What was begun on other threads and GPUs may keep this process from ending: end it then all the same.
-            faulthandler.dump_traceback_later(2 * GRACE, exit=True)
+            faulthandler.dump_traceback_later(2 * GRACE, exit=True, file=STDERR)
             self._tell()
             time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
             gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
             if gone is not None:
                 self._say(gone.text)
             if self._rank.rank == 0:
-                self._judge()
+                verdict = self._judge()
+                if verdict is not None and gone is None:
+                    self._say(verdict.text)
                 time.sleep(3 * INTERVAL)  # the others read it while the store is there
         else:
             self._state = DONE
+            faulthandler.cancel_dump_traceback_later()
             self._tell()
             while self._rank.rank == 0 and not self._others_done():
                 time.sleep(INTERVAL / 5)
@@ -122,6 +126,10 @@ class heartbeat:
                 verdict = None
                 if time.monotonic() - looked >= INTERVAL:
                     looked = time.monotonic()
+                    if (
+                        self._state == RUNNING
+                    ):  # where native code holds the interpreter, no thread of Python can end it
+                        faulthandler.dump_traceback_later(self._limit + 2 * GRACE, exit=True, file=STDERR)
                     verdict = self._judge() if self._rank.rank == 0 else self._read_verdict()
             except Exception as error:  # the store is gone, and with it the process that keeps it
                 keeper = "torchrun's agent" if self._rank.agent_store else "rank 0"
@@ -190,7 +198,7 @@ class heartbeat:
         culprit = self._rank.rank in verdict.culprits
         self._say(f"the job ends: {verdict.text}")
         if culprit:
-            faulthandler.dump_traceback(all_threads=True)
+            faulthandler.dump_traceback(all_threads=True, file=STDERR)
         if not culprit:
             time.sleep(GRACE)
             self._kill(verdict.culprits)

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import torch.distributed as dist
@@ -29,8 +30,10 @@ def open_store(rank: Rank, timeout: float) -> dist.Store:
     host, port = rank.master
     keeper = rank.rank == 0 and not rank.agent_store
     try:
+        if keeper:
+            _keep_store(host, port, rank.world_size)
         store = dist.TCPStore(
-            host, port, rank.world_size, keeper, timedelta(seconds=timeout), wait_for_workers=False, multi_tenant=True
+            host, port, rank.world_size, False, timedelta(seconds=timeout), wait_for_workers=False, multi_tenant=True
         )
     except (RuntimeError, ValueError) as error:
         who = "torchrun" if rank.agent_store else "rank 0"
@@ -40,6 +43,12 @@ def open_store(rank: Rank, timeout: float) -> dist.Store:
             "one that this machine can reach, and the port open?"
         ) from error
     return dist.PrefixStore(f"pluriverse/{rank.restarts}", store)
+
+
+@cache
+def _keep_store(host: str, port: int, world_size: int) -> dist.Store:
+    """Rank 0's store, until this process ends: it would end with its last user here, while other ranks still read."""
+    return dist.TCPStore(host, port, world_size, True, wait_for_workers=False, multi_tenant=True)
 
 
 class Meeting:
@@ -87,14 +96,20 @@ class Meeting:
     def _await_verdict(self, subject: str) -> tuple[str | None, Notes]:
         key = f"{subject}/verdict"
         deadline = time.monotonic() + self.timeout + 10  # rank 0 waits too, and then says who is missing
-        while not self._store.check([key]):
-            if time.monotonic() > deadline:
-                raise GenesisException(
-                    f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at the "
-                    "output of rank 0."
-                )
-            time.sleep(0.02)
-        verdict, notes = json.loads(self._store.get(key))
+        try:
+            while not self._store.check([key]):
+                if time.monotonic() > deadline:
+                    raise GenesisException(
+                        f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at the "
+                        "output of rank 0."
+                    )
+                time.sleep(0.02)
+            verdict, notes = json.loads(self._store.get(key))
+        except RuntimeError as error:  # torch's, where the store is gone
+            raise GenesisException(
+                f"{subject}: the store of the job has ended while {self.rank} waited for rank 0: {_first_line(error)}. "
+                "Look at the output of rank 0."
+            ) from error
         return verdict, notes
 
 

@@ -82,6 +82,8 @@ class RolloutPool:
             self._call = _packed((worker, tuple(args)))
         except Exception as error:
             raise GenesisException(f"RolloutPool: worker or args cannot be sent to a process: {error}.") from error
+        if not ray.is_initialized():
+            ray.init()
         there = ray.cluster_resources()
         if num_gpus is None:
             num_gpus = 1 if there.get("GPU") else 0
@@ -115,6 +117,7 @@ class RolloutPool:
         return self._map(tasks)
 
     def _map(self, tasks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Each round does the first that it can: hand out a task, yield a result, end, await an answer."""
         import ray
 
         source = _jobs(tasks)

@@ -55,6 +55,8 @@ def setup(
         raise GenesisException(f"process_group={process_group!r}; give one of {', '.join(map(repr, GROUPS))}.")
     seed = check_seed(seed) or 0
     rank = own_rank()
+    for name, value in export(rank).items():  # under SLURM they are missing: for gs.init, and for trainers
+        os.environ.setdefault(name, value)
     if runtime.session is None:
         arguments = {"logging_level": "info" if rank.rank == 0 else "warning", **init_arguments}
         if share_device and "device" not in arguments and arguments.get("backend") is not Backend.cpu:
@@ -82,10 +84,7 @@ def _shared_device(rank: Rank) -> dict[str, str]:
 
 
 def _tell_trainers(rank: Rank) -> None:
-    """torchrun's variables, for trainers that read them: under SLURM they are missing, and rsl_rl and skrl take
-    `cuda:LOCAL_RANK`, which a process that sees only its own GPU does not have."""
-    for name, value in export(rank).items():
-        os.environ.setdefault(name, value)
+    """rsl_rl and skrl take `cuda:LOCAL_RANK`, which a process that sees only its own GPU does not have."""
     if rank.gpu is not None and rank.local_rank > 0 and rank.device == "cuda:0" and os.environ.get(MASK):
         os.environ["LOCAL_RANK"] = "0"
         logger.info(

@@ -123,7 +123,7 @@ class Numbers:
         if condition:
             yield None
 
-    def range(self, *bounds: int) -> Iterator[int]:
+    def range(self, *bounds: int, unroll: int = 1) -> Iterator[int]:
         yield from range(*bounds)
 
     def each(self, records: NumberRecords) -> Iterator[int]:

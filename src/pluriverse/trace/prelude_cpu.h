@@ -18,6 +18,7 @@ INLINE F SPLAT(T x) { return x - (F){}; }
 #define FALSE_MASK ((M){})
 #define TRUE_MASK (~(M){})
 #define NO_UNROLL _Pragma("clang loop unroll(disable) vectorize(disable)")
+#define UNROLL(n) NO_UNROLL
 #define TABLE(type, name, size) static const type name[size]
 INLINE bool ANY(M m) { return __builtin_reduce_or(m) != 0; }
 INLINE M NOT(M m) { return ~m; }

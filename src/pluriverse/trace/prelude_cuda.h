@@ -7,6 +7,8 @@ typedef bool M;
 #define TRUE_MASK true
 #define FALSE_MASK false
 #define NO_UNROLL _Pragma("unroll 1")
+#define PRAGMA(text) _Pragma(#text)
+#define UNROLL(n) PRAGMA(unroll n)
 #define TABLE(type, name, size) static __device__ const type name[size]
 #define ANY(m) (m)
 #define NOT(m) (!(m))

@@ -218,7 +218,8 @@ class Printer:
             start, stop = (header["start"], header["stop"]) if block.kind == "range" else (0, None)
             end = self._operand(stop) if stop is not None else f"{header['records'].name}_n"
             self.text[header["index"]], self.weight[header["index"]] = i, 0
-            self._line("NO_UNROLL")
+            unroll = header.get("unroll", 1)
+            self._line("NO_UNROLL" if unroll == 1 else f"UNROLL({unroll})")
             self._line(f"for (int {i} = {self._operand(start)}; {i} < {end}; ++{i}) {{")
             self._inside(block, self._mask())
             self._line("}")

@@ -270,11 +270,12 @@ class Program:
         together = together or condition.op == "lane_any"
         yield from self._nested("when", {"condition": condition, "uniform": together}, None)
 
-    def range(self, *bounds: Any) -> Iterator[Any]:
-        """A counted loop (not unrolled)."""
+    def range(self, *bounds: Any, unroll: int = 1) -> Iterator[Any]:
+        """A counted loop. unroll: passes that a GPU, which waits for memory, may have under way at once."""
         start, stop = bounds if len(bounds) == 2 else (0, bounds[0])
         index = Expr(self, self._number(), "index", (), INT, None)
-        yield from self._nested("range", {"start": start, "stop": stop, "index": index, "uniform": True}, index)
+        header = {"start": start, "stop": stop, "index": index, "uniform": True, "unroll": unroll}
+        yield from self._nested("range", header, index)
 
     def each(self, records: Records) -> Iterator[Any]:
         """The indices of all records."""
