@@ -58,7 +58,7 @@ def main() -> int:
             for _ in range(options.rounds):
                 for ranks in options.ranks:
                     results += list(run(options, find_scene(name).name, name, model, ranks))
-    report.write_json(options.json, {"machine": machine.describe(), "results": results})
+                    report.write_json(options.json, {"machine": machine.describe(), "results": results})
     print(table(results))
     return 0
 

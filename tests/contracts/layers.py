@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parents[2] / "src" / "pluriverse"
 
 TABLE = """
 0 errors not_yet logging typing
-1 constants devices cuda_driver egl_devices egl_driver cache_folder init_arguments runtime options morphs materials surfaces textures rotations
+1 constants devices cuda_driver egl_devices egl_driver
+1 cache_folder init_arguments runtime options morphs materials surfaces textures rotations
 2 importers model control_laws collision_pairs
 3 trace
 4 dynamics collision constraints step step_kernel

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from distributed.torchrun import Ended, leftovers, torchrun, worlds  # noqa: E402
 
 HOLD = "holds memory: "
-AT_ONCE = 4  # jobs
+AT_ONCE = 6  # jobs
 
 
 def hold() -> None:

@@ -100,8 +100,8 @@ class Meeting:
             while not self._store.check([key]):
                 if time.monotonic() > deadline:
                     raise GenesisException(
-                        f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at the "
-                        "output of rank 0."
+                        f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at "
+                        "the output of rank 0."
                     )
                 time.sleep(0.02)
             verdict, notes = json.loads(self._store.get(key))
