@@ -69,8 +69,7 @@ class Checkpoints:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise GenesisException(f"keep={keep!r} checkpoints; give an integer of at least 1.")
         self._folder, self._rank, self._keep = Path(folder), rank, keep
-        self._meeting = Meeting(rank, timeout)
-        self._loads = 0
+        self._meeting = Meeting(rank, f"checkpoints in {folder}", timeout)
 
     def save(self, step: int, scene: Scene, *, per_env: Any = None, **shared: Stateful) -> None:
         """Write what this rank has to write. All ranks call it at the same step; it waits for the device, not for them.
@@ -139,15 +138,13 @@ class Checkpoints:
 
     def _agree(self) -> int | None:
         """The newest complete step, as rank 0 sees it; newer files, of ranks that died meanwhile, are removed."""
-        self._loads += 1
         latest = None
         if self._rank.rank == 0:
             latest = max(self._complete(), default=None)
             for step in self._steps():
                 if latest is None or step > latest:
                     shutil.rmtree(self._at(step), ignore_errors=True)
-        subject = f"checkpoint {self._loads} of {self._folder}"
-        return self._meeting.judge(subject, {"step": latest}, lambda _: None)[0]["step"]
+        return self._meeting.judge({"step": latest}, lambda _: None)[0]["step"]
 
     def _steps(self) -> list[int]:
         names = [FOLDER.fullmatch(path.name) for path in self._folder.glob("step-*")]

@@ -25,7 +25,7 @@ class EqualityCheck:
     """
 
     def __init__(self, rank: Rank, every: int = 1, timeout: float = 60.0) -> None:
-        self._meeting, self._every = Meeting(rank, timeout), every
+        self._meeting, self._every = Meeting(rank, "equality check", timeout), every
         self._calls = 0
 
     def __call__(self, **modules: nn.Module) -> None:
@@ -36,7 +36,7 @@ class EqualityCheck:
         self._calls += 1
         if self._calls % self._every == 0:
             digests = {name: digest for name, module in modules.items() for name, digest in _digests(name, module)}
-            self._meeting.judge(f"equality check {self._calls}", digests, differences)
+            self._meeting.judge(digests, differences)
 
 
 def _digests(name: str, module: nn.Module) -> list[tuple[str, str]]:

@@ -73,7 +73,7 @@ class heartbeat:
             os.write(self._writer, NEWS)
 
     def __enter__(self) -> heartbeat:
-        self._store = open_store(self._rank, 60.0)
+        self._store = open_store(self._rank, "heartbeat", 60.0)
         now = time.monotonic()
         self._seen = dict.fromkeys(range(self._rank.world_size), (None, now))
         self._reader, self._writer = os.pipe()

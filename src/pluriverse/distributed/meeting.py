@@ -18,12 +18,13 @@ Notes = list[dict[str, Any]]
 """What each rank has said, by rank."""
 
 
-def open_store(rank: Rank, timeout: float) -> dist.Store:
+def open_store(rank: Rank, purpose: str, timeout: float) -> dist.Store:
     """A connection of its own to the job's store. It starts no process group and is no part of one.
 
     Under torchrun the agent keeps the store; elsewhere rank 0 does, at the address that a later process group uses too.
 
-    timeout: seconds to wait for the store to come up.
+    purpose: its keys are apart from those of others, and from those of earlier stores of this purpose: all ranks open
+    as many. timeout: seconds to wait for the store to come up.
     """
     if rank.master is None:
         return dist.HashStore()
@@ -42,7 +43,8 @@ def open_store(rank: Rank, timeout: float) -> dist.Store:
             f"could not be reached within {timeout:g} s: {_first_line(error)}. Is that process running, the address "
             "one that this machine can reach, and the port open?"
         ) from error
-    return dist.PrefixStore(f"pluriverse/{rank.restarts}", store)
+    job = dist.PrefixStore(f"pluriverse/{rank.restarts}/{purpose}", store)
+    return dist.PrefixStore(str(job.add(f"opened by {rank.rank}", 1)), job)
 
 
 @cache
@@ -52,63 +54,68 @@ def _keep_store(host: str, port: int, world_size: int) -> dist.Store:
 
 
 class Meeting:
-    """Exchanges between all ranks of a job, each of them under a name of its own."""
+    """Exchanges between all ranks of a job. All of them make as many meetings and exchanges, in the same order."""
 
-    def __init__(self, rank: Rank, timeout: float = 60.0) -> None:
-        self.rank, self.timeout = rank, timeout
-        self._store = open_store(rank, timeout)
+    def __init__(self, rank: Rank, purpose: str, timeout: float = 60.0) -> None:
+        self.rank, self.purpose, self.timeout = rank, purpose, timeout
+        self._store = open_store(rank, purpose, timeout)
+        self._exchanges = 0
 
-    def judge(self, subject: str, note: dict[str, Any], rule: Callable[[Notes], str | None]) -> Notes:
+    def judge(self, note: dict[str, Any], rule: Callable[[Notes], str | None]) -> Notes:
         """Every rank tells its note; rank 0 judges them all. Every rank gets all notes, or the same error.
 
-        subject: new at every call. rule: what is wrong with the notes, None if nothing.
+        rule: what is wrong with the notes, None if nothing.
 
         Raises GenesisException with the rule's words, or with the ranks that have not come in time.
         """
         if self.rank.world_size == 1:
             verdict, notes = rule([note]), [note]
         else:
-            self._store.set(f"{subject}/{self.rank.rank}", json.dumps(note))
+            self._exchanges += 1
+            self._store.set(f"{self._exchanges}/{self.rank.rank}", json.dumps(note))
             if self.rank.rank == 0:
-                verdict, notes = self._collect(subject, rule)
-                self._store.set(f"{subject}/verdict", json.dumps([verdict, notes]))
+                verdict, notes = self._collect(rule)
+                self._store.set(f"{self._exchanges}/verdict", json.dumps([verdict, notes]))
             else:
-                verdict, notes = self._await_verdict(subject)
+                verdict, notes = self._await_verdict()
         if verdict is not None:
             raise GenesisException(verdict)
         return notes
 
-    def _collect(self, subject: str, rule: Callable[[Notes], str | None]) -> tuple[str | None, Notes]:
-        keys = [f"{subject}/{rank}" for rank in range(self.rank.world_size)]
+    def _collect(self, rule: Callable[[Notes], str | None]) -> tuple[str | None, Notes]:
+        keys = [f"{self._exchanges}/{rank}" for rank in range(self.rank.world_size)]
         deadline = time.monotonic() + self.timeout
         while time.monotonic() < deadline and not self._store.check(keys):
             time.sleep(0.02)
         missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
         if missing:
             return (
-                f"{subject}: rank {', '.join(map(str, missing))} of {self.rank.world_size} has not come within "
+                f"{self.purpose}: rank {', '.join(map(str, missing))} of {self.rank.world_size} has not come within "
                 f"{self.timeout:g} s, the others have. Look at the output of those ranks, and at whether their machine "
                 "was started and reaches this one."
             ), []
         notes = [json.loads(self._store.get(key)) for key in keys]
+        last = self._exchanges - 1  # who has come to this exchange has read the last one
+        for name in (*range(self.rank.world_size), "verdict") if last else ():
+            self._store.delete_key(f"{last}/{name}")
         return rule(notes), notes
 
-    def _await_verdict(self, subject: str) -> tuple[str | None, Notes]:
-        key = f"{subject}/verdict"
+    def _await_verdict(self) -> tuple[str | None, Notes]:
+        key = f"{self._exchanges}/verdict"
         deadline = time.monotonic() + self.timeout + 10  # rank 0 waits too, and then says who is missing
         try:
             while not self._store.check([key]):
                 if time.monotonic() > deadline:
                     raise GenesisException(
-                        f"{subject}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look at "
-                        "the output of rank 0."
+                        f"{self.purpose}: rank 0 has said nothing to {self.rank} within {self.timeout + 10:g} s. Look "
+                        "at the output of rank 0."
                     )
                 time.sleep(0.02)
             verdict, notes = json.loads(self._store.get(key))
         except RuntimeError as error:  # torch's, where the store is gone
             raise GenesisException(
-                f"{subject}: the store of the job has ended while {self.rank} waited for rank 0: {_first_line(error)}. "
-                "Look at the output of rank 0."
+                f"{self.purpose}: the store of the job has ended while {self.rank} waited for rank 0: "
+                f"{_first_line(error)}. Look at the output of rank 0."
             ) from error
         return verdict, notes
 

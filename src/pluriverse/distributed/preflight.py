@@ -55,8 +55,7 @@ def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = Fa
     """
     if not rank.device:
         raise GenesisException("preflight needs the rank that gs.distributed.setup() returned; it knows the device.")
-    meeting = Meeting(rank, timeout)
-    notes = meeting.judge("preflight", _facts(rank, scene), lambda notes: faults(notes, share_device))
+    notes = Meeting(rank, "preflight", timeout).judge(_facts(rank, scene), lambda notes: faults(notes, share_device))
     if rank.rank == 0:
         for note in notes:
             logger.info(line(note))
@@ -181,7 +180,7 @@ def _all_reduce(rank: Rank, uuids: list[str | None], timeout: float) -> None:
 
 def _own_group(rank: Rank, nccl: bool, limit: timedelta) -> Any:
     """A process group beside torch's global one, so that the trainer can still start that."""
-    store = dist.PrefixStore("preflight_group", open_store(rank, limit.total_seconds()))
+    store = open_store(rank, "group of preflight", limit.total_seconds())
     if nccl:
         return dist.ProcessGroupNCCL(store, rank.rank, rank.world_size, limit)  # type: ignore[arg-type]
     return dist.ProcessGroupGloo(store, rank.rank, rank.world_size, limit)

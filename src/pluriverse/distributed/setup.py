@@ -98,8 +98,8 @@ def _start_process_group(name: str, rank: Rank, timeout: float) -> None:
             f"process_group={name!r}: torch.distributed has a process group already. Leave it out where the trainer "
             "starts one, or call setup before it."
         )
-    notes = Meeting(rank, timeout).judge(
-        "GPUs of all ranks", {"gpu": rank.gpu.uuid if rank.gpu else None}, lambda _: None
+    notes = Meeting(rank, "GPUs of all ranks", timeout).judge(
+        {"gpu": rank.gpu.uuid if rank.gpu else None}, lambda _: None
     )
     uuids = [note["gpu"] for note in notes]
     fault = "some ranks compute on the CPU" if None in uuids else "ranks share a GPU" if repeated(uuids) else None
@@ -110,7 +110,7 @@ def _start_process_group(name: str, rank: Rank, timeout: float) -> None:
     backend = "gloo" if name == "gloo" or fault is not None else "nccl"
     dist.init_process_group(
         backend,
-        store=dist.PrefixStore("process_group", open_store(rank, timeout)),
+        store=open_store(rank, "process group", timeout),
         rank=rank.rank,
         world_size=rank.world_size,
         timeout=timedelta(seconds=timeout),
