@@ -94,10 +94,18 @@ def memory(ranks: int, mask: str | None) -> str:
     assert len(facts) == ranks, ended.output
     for fact in facts:
         assert set(fact["held"]) <= {fact["uuid"]}, fact
-    visible = [fact["uuid"] for fact in facts]
-    return "; ".join(f"rank {f['rank']} on {f['device']} {f['held'] or 'process ids are hidden'}" for f in facts) + (
-        f"; {facts[0]['group']}, {len(set(visible))} GPUs"
-    )
+    numbers = {uuid: f"GPU {k}" for k, uuid in enumerate(gpu_uuids())}
+    told = []
+    for fact in facts:
+        held = ", ".join(f"{memory} on {numbers[uuid]}" for uuid, memory in fact["held"].items())
+        told.append(f"rank {fact['rank']}, {fact['device']}: {held or 'process ids are hidden'}")
+    return f"{facts[0]['group']}; {'; '.join(told)}"
+
+
+def gpu_uuids() -> list[str]:
+    """Of this machine, in nvidia-smi's order."""
+    query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
 
 
 def equality(ranks: int) -> str:
@@ -177,10 +185,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.hold:
         return hold()
-    query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
-    everything = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()
+    everything = gpu_uuids()
     uuids, order = everything[: args.gpus], [str(k) for k in range(args.gpus)]
-    masks: set[str | None] = {",".join(order), ",".join(reversed(order)), order[-1], ",".join(uuids)}
+    masks: set[str | None] = {",".join(order), ",".join(reversed(order)), order[-1], (uuids_mask := ",".join(uuids))}
     if len(everything) > args.gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(order)  # of all other checks
     else:
@@ -188,7 +195,10 @@ def main() -> None:
     ranks = max(args.gpus, 2)
     checks = Checks()
     for mask in sorted(masks, key=str):
-        checks.add(f"memory of {ranks} ranks, CUDA_VISIBLE_DEVICES={mask}", lambda m=mask: memory(ranks, m))
+        checks.add(
+            f"memory of {ranks} ranks, mask {mask if mask != uuids_mask else 'of uuids'}",
+            lambda m=mask: memory(ranks, m),
+        )
     checks.add("worlds of N ranks and of one", lambda: equality(ranks))
     for name, says in (
         ("build", r"rank 1 .* failed in phase 'build': ValueError: planted in build"),
