@@ -3,7 +3,7 @@
     python benchmarks/many_gpus.py --gpus 2 --scenes FOLDER
 
 FOLDER has franka.xml and quad.xml; without it the package's own models are measured. Writes many_gpus.json and
-docs/results/two_gpus.md (four_gpus.md ...).
+two_gpus.md (four_gpus.md ...) into the folder --out.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_all_get_all_notes_in_every_exchange_of_every_meeting() -> None:
         told = []
         for number in range(2):  # meetings of one purpose do not read each other's notes
             meeting = Meeting(rank, "test", 20)
-            told += [meeting.judge({"is": [number, exchange, rank.rank]}, lambda _: None) for exchange in range(3)]
+            told += [meeting.judge({"is": [number, exchange, rank.rank]}, answer=list) for exchange in range(3)]
         return told
 
     expected = [[{"is": [n, e, rank]} for rank in range(3)] for n in range(2) for e in range(3)]
@@ -59,7 +59,7 @@ def test_all_get_the_same_error() -> None:
 
 def test_who_is_missing_is_named() -> None:
     job = ranks(3)
-    errors = together(job[:2], lambda rank: Meeting(rank, "test", 1.5).judge({}, lambda _: None))
+    errors = together(job[:2], lambda rank: Meeting(rank, "test", 1.5).judge({}))
     for error in errors:
         assert "test: rank 2 of 3 has not come within 1.5 s, the others have" in str(error)
 
@@ -73,6 +73,6 @@ def test_a_store_that_cannot_be_reached_is_named() -> None:
 
 
 def test_alone_nothing_is_exchanged() -> None:
-    assert Meeting(Rank(), "test").judge({"is": 1}, lambda _: None) == [{"is": 1}]
+    assert Meeting(Rank(), "test").judge({"is": 1}, answer=list) == [{"is": 1}]
     with pytest.raises(gs.GenesisException, match="wrong"):
         Meeting(Rank(), "test").judge({}, lambda _: "wrong")

@@ -27,7 +27,7 @@ def test_the_hindmost_of_those_that_wait_is_to_blame() -> None:
     found = verdict(sign(0, "update", 8, 21), sign(1, "step", 7, 21), sign(2, "update", 8, 21))
     assert found.culprits == (1,)
     assert found.text.startswith(
-        "rank 1 (pid 101 on node) stalls in phase 'step' (its phase number 7), since 21 s of 20 s"
+        "rank 1 (pid 101 on node) stalls in phase 'step' (its phase number 7), for 21 s, 20 s allowed"
     )
     assert found.text.endswith("meanwhile rank 0 in 'update', rank 2 in 'update'")
 

@@ -108,10 +108,10 @@ class Checkpoints:
 
         Returns where to go on, None where there is no checkpoint. Raises GenesisException where it does not fit.
         """
-        step = self._agree()
-        if step is None:
+        agreed = self._agree()
+        if agreed is None:
             return None
-        ranks, rank = self._complete()[step], self._rank
+        (step, ranks), rank = agreed, self._rank
         own = load_file(self._file(step, rank.rank, ranks)) if rank.rank < ranks else None
         wanted = saved_envs(scene.state_dict())
         same = ranks == rank.world_size and own is not None and saved_envs(own["scene"]) == wanted
@@ -136,15 +136,16 @@ class Checkpoints:
         logger.info(f"{rank} goes on from step {step}, {self._at(step)}.")
         return Resumed(step, per_env)
 
-    def _agree(self) -> int | None:
-        """The newest complete step, as rank 0 sees it; newer files, of ranks that died meanwhile, are removed."""
-        latest = None
+    def _agree(self) -> tuple[int, int] | None:
+        """The newest complete step as rank 0 sees it, and its number of ranks; newer files, of ranks that died
+        meanwhile, are removed."""
+        found = None
         if self._rank.rank == 0:
-            latest = max(self._complete(), default=None)
+            found = max(self._complete().items(), default=None)
             for step in self._steps():
-                if latest is None or step > latest:
+                if found is None or step > found[0]:
                     shutil.rmtree(self._at(step), ignore_errors=True)
-        return self._meeting.judge({"step": latest}, lambda _: None)[0]["step"]
+        return self._meeting.judge({"newest": found}, answer=lambda notes: notes[0]["newest"])
 
     def _steps(self) -> list[int]:
         names = [FOLDER.fullmatch(path.name) for path in self._folder.glob("step-*")]

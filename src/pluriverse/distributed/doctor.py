@@ -13,7 +13,7 @@ from pluriverse.cache_folder import cache_folder
 from pluriverse.cuda_driver import CudaDriver
 from pluriverse.devices import MASK, PIN, Unavailable, parse_mask, visible_gpus
 from pluriverse.distributed.launch import launch
-from pluriverse.distributed.preflight import line, package_versions, preflight
+from pluriverse.distributed.preflight import package_versions, preflight
 from pluriverse.distributed.rank import Rank
 from pluriverse.distributed.setup import setup
 from pluriverse.egl_devices import DEVICE_ID, match_egl
@@ -66,7 +66,7 @@ def _try(rank: Rank) -> str:
     scene = Scene(show_FPS=False)
     scene.add_entity(Plane())
     scene.add_entity(Box(pos=(0.0, 0.0, 0.5), size=(0.1, 0.1, 0.1)))
-    facts = preflight(rank, scene)[rank.rank]
+    place = preflight(rank, scene)
     start = time.perf_counter()
     scene.build(n_envs=N_ENVS)
     scene.step()
@@ -84,7 +84,7 @@ def _try(rank: Rank) -> str:
         )
     group = dist.get_backend()
     dist.destroy_process_group()
-    return f"{line(facts)}; all-reduce by {group}; a scene in {built:.1f} s, {speed:,.0f} env-steps/s of a falling box"
+    return f"{place}; all-reduce by {group}; a scene in {built:.1f} s, {speed:,.0f} env-steps/s of a falling box"
 
 
 def _wait() -> None:

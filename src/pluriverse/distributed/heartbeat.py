@@ -59,6 +59,7 @@ class heartbeat:
         self._phase = ("start", 0, time.monotonic(), max(limit, 60.0))  # name, number, since when, limit
         self._state, self._error = RUNNING, ""
         self._number = 0
+        self._ending = False
         self._over = threading.Event()  # this rank's part is over, and so is its thread
         self._seen: dict[int, tuple[Sign | None, float]] = {}
         self._reader, self._writer = -1, -1  # a pipe that wakes the thread: a new phase, or SIGTERM
@@ -93,7 +94,7 @@ class heartbeat:
             self._tell()
             time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
             gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
-            if gone is not None:
+            if gone is not None and not self._ending:
                 self._say(gone.text)
             if self._rank.rank == 0:
                 verdict = self._judge()
@@ -195,6 +196,7 @@ class heartbeat:
 
     def _end(self, verdict: Verdict) -> None:
         """Say why, and end this process: culprits at once, so that the launcher names them, the others after them."""
+        self._ending = True
         culprit = self._rank.rank in verdict.culprits
         self._say(f"the job ends: {verdict.text}")
         if culprit:

@@ -61,28 +61,34 @@ class Meeting:
         self._store = open_store(rank, purpose, timeout)
         self._exchanges = 0
 
-    def judge(self, note: dict[str, Any], rule: Callable[[Notes], str | None]) -> Notes:
-        """Every rank tells its note; rank 0 judges them all. Every rank gets all notes, or the same error.
+    def judge(
+        self,
+        note: dict[str, Any],
+        rule: Callable[[Notes], str | None] = lambda notes: None,
+        answer: Callable[[Notes], Any] = lambda notes: None,
+    ) -> Any:
+        """Every rank tells its note, and rank 0 judges them all. Every rank gets the answer, or the same error.
 
-        rule: what is wrong with the notes, None if nothing.
+        rule: what is wrong with the notes, None if nothing. answer: what all ranks are to know, small because it goes
+        to each of them.
 
         Raises GenesisException with the rule's words, or with the ranks that have not come in time.
         """
         if self.rank.world_size == 1:
-            verdict, notes = rule([note]), [note]
+            verdict, told = rule([note]), answer([note])
         else:
             self._exchanges += 1
             self._store.set(f"{self._exchanges}/{self.rank.rank}", json.dumps(note))
             if self.rank.rank == 0:
-                verdict, notes = self._collect(rule)
-                self._store.set(f"{self._exchanges}/verdict", json.dumps([verdict, notes]))
+                verdict, told = self._conclude(rule, answer)
+                self._store.set(f"{self._exchanges}/verdict", json.dumps([verdict, told]))
             else:
-                verdict, notes = self._await_verdict()
+                verdict, told = self._await_verdict()
         if verdict is not None:
             raise GenesisException(verdict)
-        return notes
+        return told
 
-    def _collect(self, rule: Callable[[Notes], str | None]) -> tuple[str | None, Notes]:
+    def _conclude(self, rule: Callable[[Notes], str | None], answer: Callable[[Notes], Any]) -> tuple[str | None, Any]:
         keys = [f"{self._exchanges}/{rank}" for rank in range(self.rank.world_size)]
         deadline = time.monotonic() + self.timeout
         while time.monotonic() < deadline and not self._store.check(keys):
@@ -93,14 +99,15 @@ class Meeting:
                 f"{self.purpose}: rank {', '.join(map(str, missing))} of {self.rank.world_size} has not come within "
                 f"{self.timeout:g} s, the others have. Look at the output of those ranks, and at whether their machine "
                 "was started and reaches this one."
-            ), []
+            ), None
         notes = [json.loads(self._store.get(key)) for key in keys]
         last = self._exchanges - 1  # who has come to this exchange has read the last one
         for name in (*range(self.rank.world_size), "verdict") if last else ():
             self._store.delete_key(f"{last}/{name}")
-        return rule(notes), notes
+        verdict = rule(notes)
+        return verdict, answer(notes) if verdict is None else None
 
-    def _await_verdict(self) -> tuple[str | None, Notes]:
+    def _await_verdict(self) -> tuple[str | None, Any]:
         key = f"{self._exchanges}/verdict"
         deadline = time.monotonic() + self.timeout + 10  # rank 0 waits too, and then says who is missing
         try:
@@ -111,13 +118,13 @@ class Meeting:
                         "at the output of rank 0."
                     )
                 time.sleep(0.02)
-            verdict, notes = json.loads(self._store.get(key))
+            verdict, told = json.loads(self._store.get(key))
         except RuntimeError as error:  # torch's, where the store is gone
             raise GenesisException(
                 f"{self.purpose}: the store of the job has ended while {self.rank} waited for rank 0: "
                 f"{_first_line(error)}. Look at the output of rank 0."
             ) from error
-        return verdict, notes
+        return verdict, told
 
 
 def _first_line(error: Exception) -> str:

@@ -34,7 +34,7 @@ NCCL_HINT = (
 )
 
 
-def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = False, timeout: float = 60.0) -> Notes:
+def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = False, timeout: float = 60.0) -> str:
     """Check the job, before the scene is built, and log one line for each rank on rank 0.
 
     Checked are, on all ranks: that no two compute on one GPU; that no process holds a CUDA context on a GPU that it
@@ -48,21 +48,26 @@ def preflight(rank: Rank, scene: Scene | None = None, *, share_device: bool = Fa
         share_device: allow ranks to share a GPU.
         timeout: seconds for each of the two exchanges.
 
-    Returns the facts of all ranks, by rank.
+    Returns the line of this rank.
 
     Raises:
         GenesisException: on every rank, with the ranks that differ and how.
     """
     if not rank.device:
         raise GenesisException("preflight needs the rank that gs.distributed.setup() returned; it knows the device.")
-    notes = Meeting(rank, "preflight", timeout).judge(_facts(rank, scene), lambda notes: faults(notes, share_device))
-    if rank.rank == 0:
+    facts = _facts(rank, scene)
+
+    def announce(notes: Notes) -> bool:  # on rank 0
         for note in notes:
             logger.info(line(note))
             for warning in note["warnings"]:
                 logger.warning(f"rank {note['rank']}: {warning}")
-    _all_reduce(rank, uuids=[note["uuid"] for note in notes], timeout=timeout)
-    return notes
+        uuids = [note["uuid"] for note in notes]
+        return None not in uuids and not repeated(uuids)
+
+    own_gpus = Meeting(rank, "preflight", timeout).judge(facts, lambda notes: faults(notes, share_device), announce)
+    _all_reduce(rank, own_gpus, timeout)
+    return line(facts)
 
 
 def line(note: dict[str, Any]) -> str:
@@ -149,21 +154,18 @@ def _version(package: str) -> str:
         return "from its sources"
 
 
-def _all_reduce(rank: Rank, uuids: list[str | None], timeout: float) -> None:
+def _all_reduce(rank: Rank, own_gpus: bool, timeout: float) -> None:
     """One number over all ranks, on the device and by the library that the job will use."""
     if rank.world_size == 1:
         return
-    limit = timedelta(seconds=timeout)
+    limit, mine = timedelta(seconds=timeout), not dist.is_initialized()
+    nccl = own_gpus if mine else dist.get_backend() == "nccl"
     try:
-        if dist.is_initialized():
-            group, nccl = dist.group.WORLD, dist.get_backend() == "nccl"
-        else:
-            nccl = None not in uuids and not repeated([uuid for uuid in uuids if uuid])
-            group = _own_group(rank, nccl, limit)
+        group = _own_group(rank, nccl, limit) if mine else dist.group.WORLD
         one = torch.ones(1, device=rank.device if nccl else "cpu")
         group.allreduce([one]).wait(limit)  # type: ignore[union-attr]
         total = int(one.item())
-        if not dist.is_initialized() and nccl:
+        if mine and nccl:
             group.shutdown()  # type: ignore[union-attr]
     except RuntimeError as error:
         library = "NCCL" if nccl else "gloo"

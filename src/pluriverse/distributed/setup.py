@@ -15,7 +15,7 @@ from pluriverse.constants import Backend
 from pluriverse.cuda_driver import CudaDriver
 from pluriverse.devices import MASK, PIN
 from pluriverse.distributed.generators import seed_generators
-from pluriverse.distributed.meeting import Meeting, open_store
+from pluriverse.distributed.meeting import Meeting, Notes, open_store
 from pluriverse.distributed.rank import Rank, export, own_rank
 from pluriverse.errors import GenesisException
 from pluriverse.init_arguments import check_seed
@@ -62,6 +62,11 @@ def setup(
         if share_device and "device" not in arguments and arguments.get("backend") is not Backend.cpu:
             arguments |= _shared_device(rank)
         runtime.init(seed=seed, **arguments)
+    elif runtime.seed is None and rank.world_size > 1:
+        raise GenesisException(
+            "setup: the session that is running was given no seed, so that random streams would differ from rank to "
+            "rank. Leave gs.init to setup, or give it the same seed on all ranks."
+        )
     elif init_arguments:
         raise GenesisException(
             f"setup was given {', '.join(init_arguments)} for gs.init, and a session is running already. Give them to "
@@ -98,11 +103,8 @@ def _start_process_group(name: str, rank: Rank, timeout: float) -> None:
             f"process_group={name!r}: torch.distributed has a process group already. Leave it out where the trainer "
             "starts one, or call setup before it."
         )
-    notes = Meeting(rank, "GPUs of all ranks", timeout).judge(
-        {"gpu": rank.gpu.uuid if rank.gpu else None}, lambda _: None
-    )
-    uuids = [note["gpu"] for note in notes]
-    fault = "some ranks compute on the CPU" if None in uuids else "ranks share a GPU" if repeated(uuids) else None
+    note = {"gpu": rank.gpu.uuid if rank.gpu else None}
+    fault = Meeting(rank, "GPUs of all ranks", timeout).judge(note, answer=_against_nccl)
     if name == "nccl" and fault is not None:
         raise GenesisException(
             f"process_group='nccl': {fault}, and NCCL needs a GPU for each rank. Give 'gloo', or 'auto'."
@@ -116,6 +118,12 @@ def _start_process_group(name: str, rank: Rank, timeout: float) -> None:
         timeout=timedelta(seconds=timeout),
         device_id=torch.device(rank.device) if backend == "nccl" else None,
     )
+
+
+def _against_nccl(notes: Notes) -> str | None:
+    """Why NCCL cannot serve ranks with these GPUs; None if it can."""
+    uuids = [note["gpu"] for note in notes]
+    return "some ranks compute on the CPU" if None in uuids else "ranks share a GPU" if repeated(uuids) else None
 
 
 def repeated(items: list[str]) -> list[str]:

@@ -77,7 +77,7 @@ def judge(signs: Mapping[int, Sign | None], silent: Mapping[int, float], silence
     if not stalled:
         return None
     texts = [
-        f"{sign.place} stalls in phase '{sign.phase}' (its phase number {sign.beats}), since {sign.age:.0f} s of "
+        f"{sign.place} stalls in phase '{sign.phase}' (its phase number {sign.beats}), for {sign.age:.0f} s, "
         f"{sign.limit:g} s allowed"
         for sign in stalled
     ]
