@@ -6,6 +6,7 @@ verdict, and end. It works while the main thread waits inside a collective, and 
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import json
 import os
@@ -89,8 +90,9 @@ class heartbeat:
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
             self._error = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
             self._state = FAILED
+            faulthandler.cancel_dump_traceback_later()
             # What was begun on other threads and GPUs may keep this process from ending: end it then all the same.
-            faulthandler.dump_traceback_later(2 * GRACE, exit=True, file=STDERR)
+            atexit.register(faulthandler.dump_traceback_later, 2 * GRACE, exit=True, file=STDERR)
             self._tell()
             time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
             gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
