@@ -82,6 +82,19 @@ def test_a_checkpoint_that_does_not_fit_is_refused(gs_cpu: ModuleType, tmp_path:
         gs.distributed.Checkpoints(tmp_path, Rank(), keep=0)
 
 
+def test_two_runs_do_not_mix_in_a_folder(gs_cpu: ModuleType, tmp_path: Path) -> None:
+    made = scene()
+    gs.distributed.Checkpoints(tmp_path, Rank()).save(30, made)
+    other = gs.distributed.Checkpoints(tmp_path, Rank())
+    with pytest.raises(gs.GenesisException, match="holds a checkpoint of step 30, later than this one of step 10"):
+        other.save(10, made)
+    stale = tmp_path / "step-0000000030" / "rank-00000-of-00002.pt"
+    stale.touch()
+    stale.with_name("rank-00001-of-00002.pt").touch()
+    other.save(30, made)
+    assert [path.name for path in stale.parent.iterdir()] == ["rank-00000-of-00001.pt"]
+
+
 def saved(first: int, stop: int, **facts: Any) -> dict[str, Any]:
     shared = {"format": 1, "model": "m", "dt": 0.01, "seed": 3, "steps": 9, "holders": [0], "step_of_reset": 0}
     return {**shared, "first_env": first, "envs": {"motion": torch.arange(first, stop)[:, None] * 1.0}, **facts}

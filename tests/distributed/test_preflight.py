@@ -89,7 +89,7 @@ def test_setup_alone_is_rank_0_of_1(unseeded: None) -> None:
     rank = gs.distributed.setup(seed=4, backend=gs.cpu)
     assert (rank.rank, rank.world_size, rank.device, rank.gpu, rank.seed) == (0, 1, "cpu", None, 4)
     assert gs.SEED == 4
-    assert os.environ["RANK"] == "0"
+    assert "RANK" not in os.environ  # trainers would take this process for one of several
     assert not torch.distributed.is_initialized()
     gs.distributed.preflight(rank)
 
@@ -109,8 +109,22 @@ def test_generators_differ_from_rank_to_rank_and_streams_do_not(
     assert not torch.equal(*drawn)
 
 
-def test_a_running_session_is_kept(gs_cpu: ModuleType) -> None:
+def test_a_running_session_is_kept(gs_cpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gs.distributed.setup().device == "cpu"
+    first = torch.rand(3)
+    gs.destroy()
+    gs.init(backend=gs.cpu, seed=9, logging_level="warning")
+    assert gs.distributed.setup(seed=1).seed == 9
+    assert not torch.equal(first, torch.rand(3))
+    gs.destroy()
+    gs.init(backend=gs.cpu, logging_level="warning")
+    values = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+    for name, value in {**values, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(gs.GenesisException, match="was given no seed"):
+        gs.distributed.setup()
+    for name in values:
+        monkeypatch.delenv(name)
     with pytest.raises(gs.GenesisException, match="setup was given precision for gs.init"):
         gs.distributed.setup(precision="64")
 

@@ -81,8 +81,11 @@ class Checkpoints:
             shared: modules, optimisers and the like, which are equal on all ranks: rank 0 writes them.
 
         Raises:
-            GenesisException: the file could not be written. Earlier checkpoints are unharmed.
+            GenesisException: the file could not be written; the folder holds later checkpoints, of another run. What is
+                there stays unharmed.
         """
+        if self._rank.rank == 0:
+            self._refuse_other_runs(step)
         data = {
             "scene": scene.state_dict(),
             "per_env": per_env,
@@ -135,6 +138,18 @@ class Checkpoints:
             seed_generators(rank.seed, rank.rank, step)
         logger.info(f"{rank} goes on from step {step}, {self._at(step)}.")
         return Resumed(step, per_env)
+
+    def _refuse_other_runs(self, step: int) -> None:
+        later = [other for other in self._complete() if other > step]  # a rank that is ahead completes none
+        if later:
+            raise GenesisException(
+                f"{self._folder} holds a checkpoint of step {max(later)}, later than this one of step {step}, and a "
+                "restart would go on from there. Call load first, which goes on from it, or give this run a folder of "
+                "its own."
+            )
+        for path in self._at(step).glob("rank-*"):  # of a run with another number of ranks
+            if not path.name.endswith(f"-of-{self._rank.world_size:05d}.pt"):
+                path.unlink()
 
     def _agree(self) -> tuple[int, int] | None:
         """The newest complete step as rank 0 sees it, and its number of ranks; newer files, of ranks that died

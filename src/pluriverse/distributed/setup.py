@@ -41,8 +41,8 @@ def setup(
     Args:
         process_group: None starts none, for trainers that do so themselves (rsl_rl, skrl); "auto" starts NCCL where
             each rank of this machine has a GPU of its own, else gloo.
-        seed: of the job, the same on all ranks. `gs.SEED` and random streams are keyed by it; the generators of torch,
-            numpy and `random` get seeds that differ from rank to rank.
+        seed: of the job, the same on all ranks; a running session's own counts. `gs.SEED` and random streams are keyed
+            by it; the generators of torch, numpy and `random` get seeds that differ from rank to rank.
         share_device: deal the visible GPUs out in turn where there are fewer than ranks.
         timeout: seconds that collectives of the process group may take.
         init_arguments: those of `gs.init`. Ranks above 0 log warnings only.
@@ -55,8 +55,9 @@ def setup(
         raise GenesisException(f"process_group={process_group!r}; give one of {', '.join(map(repr, GROUPS))}.")
     seed = check_seed(seed) or 0
     rank = own_rank()
-    for name, value in export(rank).items():  # under SLURM they are missing: for gs.init, and for trainers
-        os.environ.setdefault(name, value)
+    if rank.world_size > 1:  # under SLURM they are missing: for gs.init, and for trainers
+        for name, value in export(rank).items():
+            os.environ.setdefault(name, value)
     if runtime.session is None:
         arguments = {"logging_level": "info" if rank.rank == 0 else "warning", **init_arguments}
         if share_device and "device" not in arguments and arguments.get("backend") is not Backend.cpu:
@@ -73,9 +74,10 @@ def setup(
             "gs.init, or call setup first."
         )
     device = runtime.device
+    seed = runtime.seed if runtime.seed is not None else seed
     seed_generators(seed, rank.rank)
     gpu = CudaDriver().visible()[device.index] if device.type == "cuda" else None
-    rank = replace(rank, device=str(device), gpu=gpu, seed=runtime.seed if runtime.seed is not None else seed)
+    rank = replace(rank, device=str(device), gpu=gpu, seed=seed)
     _tell_trainers(rank)
     if process_group is not None:
         _start_process_group(process_group, rank, timeout)
