@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
 
@@ -90,29 +91,32 @@ class heartbeat:
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
             self._error = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
             self._state = FAILED
-            faulthandler.cancel_dump_traceback_later()
             # What was begun on other threads and GPUs may keep this process from ending: end it then all the same.
             atexit.register(faulthandler.dump_traceback_later, 2 * GRACE, exit=True, file=STDERR)
-            self._tell()
-            time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
-            gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
-            if gone is not None and not self._ending:
-                self._say(gone.text)
-            if self._rank.rank == 0:
-                verdict = self._judge()
-                if verdict is not None and gone is None:
-                    self._say(verdict.text)
-                time.sleep(3 * INTERVAL)  # the others read it while the store is there
+            with suppress(Exception):  # a store that is gone must not hide the error
+                self._tell_of_failure()
         else:
             self._state = DONE
-            faulthandler.cancel_dump_traceback_later()
             self._tell()
             while self._rank.rank == 0 and not self._others_done():
                 time.sleep(INTERVAL / 5)
         self._over.set()
         os.write(self._writer, NEWS)
         self._thread.join(2 * INTERVAL)
+        faulthandler.cancel_dump_traceback_later()
         self._stop_watching()
+
+    def _tell_of_failure(self) -> None:
+        self._tell()
+        time.sleep(INTERVAL / 2)  # a killed rank's connections end before it does
+        gone = _gone(self._neighbours())  # whose end this rank's collectives fail of
+        if gone is not None and not self._ending:
+            self._say(gone.text)
+        if self._rank.rank == 0:
+            verdict = self._judge()
+            if verdict is not None and gone is None:
+                self._say(verdict.text)
+            time.sleep(3 * INTERVAL)  # the others read it while the store is there
 
     # the thread -------------------------------------------------------------------------------------------------------
 
@@ -254,6 +258,7 @@ class heartbeat:
         self._handles_termination = True
 
     def _stop_watching(self) -> None:
+        self._woken = True  # no phase of later calls is written anywhere
         if self._handles_termination:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
