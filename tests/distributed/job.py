@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--fault_rank", type=int, default=1)
     parser.add_argument("--fault_step", type=int, default=15)
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="gpu: ranks may share one")
-    parser.add_argument("--limit", type=float, default=5.0)
+    parser.add_argument("--limit", type=float, default=20.0)
     args = parser.parse_args()
     args.drift = False
 

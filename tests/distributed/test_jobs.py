@@ -36,7 +36,8 @@ START = 25  # seconds that a busy machine may take until the fault
 )
 def test_a_fault_ends_the_job_and_is_named(fault: str, rank: int, says: str, tmp_path: Path) -> None:
     ranks = 4 if rank == 2 else 2
-    ended = torchrun(ranks, "--fault", fault, "--fault_rank", rank, "--checkpoints", tmp_path)
+    limit = 6 if fault in ("stall", "stop", "hang") else 20  # to find these takes so long
+    ended = torchrun(ranks, "--fault", fault, "--fault_rank", rank, "--checkpoints", tmp_path, "--limit", limit)
     assert ended.code != 0, ended.output
     assert re.search(says, ended.output), ended.output
     assert ended.seconds < START + LONGEST
