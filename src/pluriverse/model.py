@@ -46,6 +46,14 @@ class ModelOptions:
     impratio: float  # frictional over normal impedance of a contact
     tolerance: float  # of the constraint solver, scaled by 1 / (meaninertia nv)
     ls_tolerance: float  # of its line search
+    noslip_tolerance: float  # of the pass that takes slip away
+    density: float  # of the medium [kg/m^3]
+    viscosity: float  # of the medium [Pa s]
+    wind: np.ndarray  # (3,) velocity of the medium [m/s]
+    ccd_tolerance: float  # of convex collision [m]
+    ccd_iterations: int  # at most, of convex collision
+    noslip_iterations: int  # of the pass that takes slip away
+    disableactuator: int  # bits of actuator groups
     iterations: int  # at most, of the constraint solver
     ls_iterations: int  # at most, of its line search
     disableflags: int  # mjtDisableBit
@@ -53,9 +61,7 @@ class ModelOptions:
 
     @classmethod
     def from_mujoco(cls, opt: mujoco.MjOption) -> ModelOptions:
-        values = {f.name: getattr(opt, f.name) for f in dataclasses.fields(cls) if f.name != "gravity"}
-        values = {name: value if isinstance(value, float) else int(value) for name, value in values.items()}
-        return cls(gravity=_frozen(np.array(opt.gravity, dtype=np.float64)), **values)
+        return cls(**{f.name: _option(getattr(opt, f.name)) for f in dataclasses.fields(cls)})
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,6 +85,12 @@ class Model:
     nexclude: int = _scalar("body pairs excluded from contact")
     nkey: int = _scalar("keyframes")
     ntree: int = _scalar("moving kinematic trees")
+    na: int = _scalar("activations of stateful actuators")
+    nsite: int = _scalar("sites")
+    ntendon: int = _scalar("tendons")
+    nwrap: int = _scalar("steps of all tendon paths")
+    nmocap: int = _scalar("bodies that are moved from outside")
+    nhfield: int = _scalar("height fields")
 
     # rest state
     qpos0: np.ndarray = _array("nq", "qpos in which the body frames were authored")
@@ -104,6 +116,7 @@ class Model:
     body_inertia: np.ndarray = _array("nbody 3", "principal moments of inertia about the centre of mass [kg m^2]")
     body_invweight0: np.ndarray = _array("nbody 2", "mean inverse inertia at qpos0: translation [1/kg], rotation")
     body_gravcomp: np.ndarray = _array("nbody", "share of the body's weight that is lifted")
+    body_mocapid: np.ndarray = _array("nbody", "number among the bodies moved from outside; -1: none")
 
     # joints
     jnt_type: np.ndarray = _array("njnt", "mjtJoint: 0 free, 1 ball, 2 slide, 3 hinge")
@@ -113,6 +126,7 @@ class Model:
     jnt_pos: np.ndarray = _array("njnt 3", "anchor in the body frame [m]")
     jnt_axis: np.ndarray = _array("njnt 3", "axis in the body frame, unit length")
     jnt_stiffness: np.ndarray = _array("njnt", "spring towards qpos_spring [N/m] or [N m/rad]")
+    jnt_stiffnesspoly: np.ndarray = _array("njnt *", "growth of the stiffness with the displacement")
     jnt_range: np.ndarray = _array("njnt 2", "limits [m] or [rad]; ball: (0, largest angle)")
     jnt_limited: np.ndarray = _array("njnt", "has limits")
     jnt_margin: np.ndarray = _array("njnt", "distance to a limit at which its row begins to act")
@@ -129,6 +143,7 @@ class Model:
     dof_treeid: np.ndarray = _array("nv", "the dof's tree")
     dof_armature: np.ndarray = _array("nv", "rotor inertia [kg] or [kg m^2]")
     dof_damping: np.ndarray = _array("nv", "viscous damping [N s/m] or [N m s/rad]")
+    dof_dampingpoly: np.ndarray = _array("nv *", "growth of the damping with the velocity")
     dof_frictionloss: np.ndarray = _array("nv", "dry friction [N] or [N m]")
     dof_solref: np.ndarray = _array("nv 2", "reference of the friction-loss row")
     dof_solimp: np.ndarray = _array("nv 5", "impedance of the friction-loss row")
@@ -139,9 +154,10 @@ class Model:
     geom_type: np.ndarray = _array("ngeom", "mjtGeom")
     geom_contype: np.ndarray = _array("ngeom", "contact type bits")
     geom_conaffinity: np.ndarray = _array("ngeom", "contact affinity bits")
-    geom_condim: np.ndarray = _array("ngeom", "contact dimension: 1 frictionless, 3 sliding")
+    geom_condim: np.ndarray = _array("ngeom", "contact dimension: 1 frictionless, 3 sliding, 4 with spin, 6 with roll")
     geom_bodyid: np.ndarray = _array("ngeom", "the geom's body")
-    geom_dataid: np.ndarray = _array("ngeom", "the geom's mesh; -1: none")
+    geom_dataid: np.ndarray = _array("ngeom", "the geom's mesh or height field; -1: none")
+    geom_fluid: np.ndarray = _array("ngeom *", "coefficients of the ellipsoid fluid model; first: whether it is used")
     geom_priority: np.ndarray = _array("ngeom", "the higher one decides a contact's parameters")
     geom_solmix: np.ndarray = _array("ngeom", "weight when solref and solimp of two geoms are mixed")
     geom_solref: np.ndarray = _array("ngeom 2", "reference of contact rows")
@@ -175,6 +191,20 @@ class Model:
     mesh_polyvert: np.ndarray = _array("*", "corners, counted from mesh_vertadr")
     mesh_polynormal: np.ndarray = _array("* 3", "outward normals of the faces, geom frame")
 
+    # height fields: the data of all, one behind the other
+    hfield_size: np.ndarray = _array("nhfield 4", "half extents x and y, height of 1, depth of the base [m]")
+    hfield_nrow: np.ndarray = _array("nhfield", "rows, along y")
+    hfield_ncol: np.ndarray = _array("nhfield", "columns, along x")
+    hfield_adr: np.ndarray = _array("nhfield", "first number in hfield_data")
+    hfield_data: np.ndarray = _array("*", "heights in [0, 1], row by row")
+
+    # sites
+    site_bodyid: np.ndarray = _array("nsite", "the site's body")
+    site_type: np.ndarray = _array("nsite", "mjtGeom")
+    site_size: np.ndarray = _array("nsite 3", "size as of a geom [m]")
+    site_pos: np.ndarray = _array("nsite 3", "origin in the body frame [m]")
+    site_quat: np.ndarray = _array("nsite 4", "orientation in the body frame")
+
     # explicit pairs and excluded bodies
     pair_geom1: np.ndarray = _array("npair", "first geom")
     pair_geom2: np.ndarray = _array("npair", "second geom")
@@ -189,21 +219,56 @@ class Model:
     exclude_signature: np.ndarray = _array("nexclude", "(body1 << 16) + body2")
 
     # equality constraints
-    eq_type: np.ndarray = _array("neq", "mjtEq: 2 joint")
+    eq_type: np.ndarray = _array("neq", "mjtEq: 0 connect, 1 weld, 2 joint, 3 tendon")
     eq_objtype: np.ndarray = _array("neq", "mjtObj of both objects")
-    eq_obj1id: np.ndarray = _array("neq", "first object; for type joint: the joint that follows")
+    eq_obj1id: np.ndarray = _array("neq", "first object: body, site, joint that follows, or tendon")
     eq_obj2id: np.ndarray = _array("neq", "second object; -1: none")
     eq_active0: np.ndarray = _array("neq", "active from the start")
     eq_solref: np.ndarray = _array("neq 2", "reference")
     eq_solimp: np.ndarray = _array("neq 5", "impedance")
-    eq_data: np.ndarray = _array("neq *", "for type joint: five polynomial coefficients")
+    eq_data: np.ndarray = _array("neq *", "anchors and relative pose, or polynomial coefficients, by type")
+
+    # tendons
+    tendon_adr: np.ndarray = _array("ntendon", "first step of the path")
+    tendon_num: np.ndarray = _array("ntendon", "number of steps")
+    tendon_limited: np.ndarray = _array("ntendon", "has limits")
+    tendon_actfrclimited: np.ndarray = _array("ntendon", "total actuator force is limited")
+    tendon_actfrcrange: np.ndarray = _array("ntendon 2", "range of the total actuator force [N]")
+    tendon_solref_lim: np.ndarray = _array("ntendon 2", "reference of the limit rows")
+    tendon_solimp_lim: np.ndarray = _array("ntendon 5", "impedance of the limit rows")
+    tendon_solref_fri: np.ndarray = _array("ntendon 2", "reference of the friction-loss row")
+    tendon_solimp_fri: np.ndarray = _array("ntendon 5", "impedance of the friction-loss row")
+    tendon_range: np.ndarray = _array("ntendon 2", "limits of the length [m]")
+    tendon_margin: np.ndarray = _array("ntendon", "distance to a limit at which its row begins to act")
+    tendon_stiffness: np.ndarray = _array("ntendon", "spring outside lengthspring [N/m]")
+    tendon_stiffnesspoly: np.ndarray = _array("ntendon *", "growth of the stiffness with the displacement")
+    tendon_damping: np.ndarray = _array("ntendon", "viscous damping [N s/m]")
+    tendon_dampingpoly: np.ndarray = _array("ntendon *", "growth of the damping with the velocity")
+    tendon_armature: np.ndarray = _array("ntendon", "inertia of the length [kg]")
+    tendon_frictionloss: np.ndarray = _array("ntendon", "dry friction [N]")
+    tendon_lengthspring: np.ndarray = _array("ntendon 2", "lengths between which the spring is slack [m]")
+    tendon_length0: np.ndarray = _array("ntendon", "length at qpos0 [m]")
+    tendon_invweight0: np.ndarray = _array("ntendon", "inverse inertia at qpos0")
+    wrap_type: np.ndarray = _array("nwrap", "mjtWrap: 1 joint, 2 pulley, 3 site, 4 sphere, 5 cylinder")
+    wrap_objid: np.ndarray = _array("nwrap", "the joint, site or geom")
+    wrap_prm: np.ndarray = _array("nwrap", "coefficient of a joint, divisor of a pulley, site beside a geom")
 
     # actuators
-    actuator_trntype: np.ndarray = _array("nu", "mjtTrn: 0 joint, 1 joint in parent")
-    actuator_trnid: np.ndarray = _array("nu 2", "the joint that the actuator drives")
-    actuator_dyntype: np.ndarray = _array("nu", "mjtDyn: 0 none")
-    actuator_gaintype: np.ndarray = _array("nu", "mjtGain: 0 fixed, 1 affine", INPUT)
-    actuator_biastype: np.ndarray = _array("nu", "mjtBias: 0 none, 1 affine", INPUT)
+    actuator_trntype: np.ndarray = _array("nu", "mjtTrn: 0 joint, 1 in parent, 2 slider-crank, 3 tendon, 4 site, 5 body")
+    actuator_trnid: np.ndarray = _array("nu 2", "what the actuator drives; second: slider or reference site")
+    actuator_dyntype: np.ndarray = _array("nu", "mjtDyn: 0 none, 1 integrator, 2 filter, 3 exact filter, 4 muscle")
+    actuator_dynprm: np.ndarray = _array("nu *", "parameters of the activation's dynamics")
+    actuator_actadr: np.ndarray = _array("nu", "first activation; -1: none")
+    actuator_actnum: np.ndarray = _array("nu", "number of activations")
+    actuator_actlimited: np.ndarray = _array("nu", "activation is clamped")
+    actuator_actrange: np.ndarray = _array("nu 2", "range of the activation")
+    actuator_actearly: np.ndarray = _array("nu", "the force uses the next step's activation")
+    actuator_cranklength: np.ndarray = _array("nu", "length of a slider-crank's rod [m]")
+    actuator_acc0: np.ndarray = _array("nu", "acceleration by unit force at qpos0, which scales muscles")
+    actuator_length0: np.ndarray = _array("nu", "length at qpos0")
+    actuator_lengthrange: np.ndarray = _array("nu 2", "feasible range of the length, which scales muscles")
+    actuator_gaintype: np.ndarray = _array("nu", "mjtGain: 0 fixed, 1 affine, 2 muscle", INPUT)
+    actuator_biastype: np.ndarray = _array("nu", "mjtBias: 0 none, 1 affine, 2 muscle", INPUT)
     actuator_gear: np.ndarray = _array("nu 6", "transmission ratio; a hinge or slide uses the first", INPUT)
     actuator_gainprm: np.ndarray = _array("nu *", "gain parameters", INPUT)
     actuator_biasprm: np.ndarray = _array("nu *", "bias parameters: constant, position, velocity", INPUT)
@@ -216,6 +281,9 @@ class Model:
     key_qpos: np.ndarray = _array("nkey nq", "positions", HOST)
     key_qvel: np.ndarray = _array("nkey nv", "velocities", HOST)
     key_ctrl: np.ndarray = _array("nkey nu", "controls", HOST)
+    key_act: np.ndarray = _array("nkey na", "activations", HOST)
+    key_mpos: np.ndarray = _array("nkey *", "positions of mocap bodies [m]", HOST)
+    key_mquat: np.ndarray = _array("nkey *", "orientations of mocap bodies", HOST)
 
     # names, in the order of the arrays; an unnamed element has an empty name
     body_names: tuple[str, ...] = _names("bodies")
@@ -223,6 +291,9 @@ class Model:
     geom_names: tuple[str, ...] = _names("geoms")
     mesh_names: tuple[str, ...] = _names("meshes")
     equality_names: tuple[str, ...] = _names("equality constraints")
+    site_names: tuple[str, ...] = _names("sites")
+    tendon_names: tuple[str, ...] = _names("tendons")
+    hfield_names: tuple[str, ...] = _names("height fields")
     actuator_names: tuple[str, ...] = _names("actuators")
     key_names: tuple[str, ...] = _names("keyframes")
 
@@ -251,26 +322,36 @@ class Model:
         Left out are names, colours and keyframes, and what kernels read per environment: friction, actuator gains
         and ranges, gravity.
         """
-        options = dataclasses.replace(self.opt, gravity=None)  # type: ignore[arg-type]
+        options = dataclasses.replace(self.opt, gravity=np.zeros(0))
         return _digest(self, options, {CONSTANT})
 
     def digest(self) -> str:
         """sha256 (hex) over all that the model says: equal where two files mean the same."""
-        options = dataclasses.replace(self.opt, gravity=self.opt.gravity.tolist())
-        return _digest(self, options, {CONSTANT, INPUT, HOST})
+        return _digest(self, self.opt, {CONSTANT, INPUT, HOST})
 
 
 def _digest(model: Model, options: ModelOptions, roles: set[str]) -> str:
     digest = hashlib.sha256()
     for field in dataclasses.fields(model):
         if field.metadata["role"] in roles:
-            value = options if field.name == "opt" else getattr(model, field.name)
+            value = _spelled(options) if field.name == "opt" else getattr(model, field.name)
             digest.update(field.name.encode())
             if isinstance(value, np.ndarray):
                 digest.update(repr(value.shape).encode() + value.tobytes())
             else:
                 digest.update(repr(value).encode())
     return digest.hexdigest()
+
+
+def _option(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _frozen(np.array(value, dtype=np.float64))
+    return value if isinstance(value, float) else int(value)
+
+
+def _spelled(options: ModelOptions) -> list[Any]:
+    values = [getattr(options, f.name) for f in dataclasses.fields(options)]
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def array_fields() -> tuple[dataclasses.Field, ...]:
@@ -285,6 +366,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 def _copy(mj_model: mujoco.MjModel, field: dataclasses.Field, sizes: dict[str, int]) -> np.ndarray:
     """A read-only float64, int32 or bool copy of one field, its shape checked against the sizes."""
+    if not hasattr(mj_model, field.name):  # a field that later versions of MuJoCo have, and which is 0 before
+        return _frozen(np.zeros([sizes.get(axis, 0) for axis in field.metadata["shape"]]))
     source = np.asarray(getattr(mj_model, field.name))
     kind = {"b": np.bool_, "i": np.int32, "u": np.int32}.get(source.dtype.kind, np.float64)
     expected = [int(axis) if axis.isdigit() else sizes.get(axis) for axis in field.metadata["shape"]]
@@ -307,6 +390,9 @@ def _all_names(mj_model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
         "geom_names": (mujoco.mjtObj.mjOBJ_GEOM, mj_model.ngeom),
         "mesh_names": (mujoco.mjtObj.mjOBJ_MESH, mj_model.nmesh),
         "equality_names": (mujoco.mjtObj.mjOBJ_EQUALITY, mj_model.neq),
+        "site_names": (mujoco.mjtObj.mjOBJ_SITE, mj_model.nsite),
+        "tendon_names": (mujoco.mjtObj.mjOBJ_TENDON, mj_model.ntendon),
+        "hfield_names": (mujoco.mjtObj.mjOBJ_HFIELD, mj_model.nhfield),
         "actuator_names": (mujoco.mjtObj.mjOBJ_ACTUATOR, mj_model.nu),
         "key_names": (mujoco.mjtObj.mjOBJ_KEY, mj_model.nkey),
     }

@@ -27,27 +27,38 @@ from pluriverse.importers.rules import (
 
 # Fields that the dynamics uses, most of them through `Model`.
 USED = """
-    nq nv nu nbody njnt ntree ngeom nmesh nmeshvert nmeshface nmeshgraph npair nexclude neq nkey
+    nq nv nu na nbody njnt ntree ngeom nmesh nmeshvert nmeshface nmeshgraph npair nexclude neq nkey
+    nsite ntendon nwrap nmocap nhfield
     qpos0 qpos_spring
     body_parentid body_rootid body_weldid body_jntnum body_jntadr body_dofnum body_dofadr body_geomnum body_geomadr
     body_treeid body_pos body_quat body_ipos body_iquat body_mass body_subtreemass body_inertia body_invweight0
-    body_gravcomp
-    jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_range jnt_limited jnt_margin
+    body_gravcomp body_mocapid
+    jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_stiffnesspoly jnt_range jnt_limited jnt_margin
     jnt_solref jnt_solimp jnt_actfrclimited jnt_actfrcrange jnt_actgravcomp
-    dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_frictionloss dof_solref dof_solimp
+    dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_dampingpoly dof_frictionloss dof_solref dof_solimp
     dof_M0 dof_invweight0
     geom_type geom_contype geom_conaffinity geom_condim geom_bodyid geom_dataid geom_priority geom_solmix geom_solref
     geom_solimp geom_size geom_rbound geom_pos geom_quat geom_friction geom_margin geom_gap
+    geom_fluid hfield_size hfield_nrow hfield_ncol hfield_adr hfield_data
+    site_bodyid site_type site_size site_pos site_quat
     mesh_vertadr mesh_vertnum mesh_faceadr mesh_facenum mesh_graphadr mesh_pos mesh_quat mesh_vert mesh_face mesh_graph
     mesh_polynum mesh_polyadr mesh_polynormal mesh_polyvertadr mesh_polyvertnum mesh_polyvert
     pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solimp pair_margin pair_gap
     exclude_signature
     eq_type eq_objtype eq_obj1id eq_obj2id eq_active0 eq_solref eq_solimp eq_data
+    tendon_adr tendon_num tendon_limited tendon_actfrclimited tendon_actfrcrange tendon_solref_lim tendon_solimp_lim
+    tendon_solref_fri tendon_solimp_fri tendon_range tendon_margin tendon_stiffness tendon_stiffnesspoly tendon_damping
+    tendon_dampingpoly tendon_armature tendon_frictionloss tendon_lengthspring tendon_length0 tendon_invweight0
+    wrap_type wrap_objid wrap_prm
     actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_gear
     actuator_gainprm actuator_biasprm actuator_ctrllimited actuator_ctrlrange actuator_forcelimited actuator_forcerange
-    key_qpos key_qvel key_ctrl
+    actuator_dynprm actuator_actadr actuator_actnum actuator_actlimited actuator_actrange actuator_actearly
+    actuator_cranklength actuator_acc0 actuator_length0 actuator_lengthrange
+    key_qpos key_qvel key_ctrl key_act key_mpos key_mquat
     opt opt.timestep opt.gravity opt.integrator opt.cone opt.solver opt.impratio opt.tolerance opt.ls_tolerance
     opt.iterations opt.ls_iterations opt.disableflags opt.enableflags
+    opt.noslip_iterations opt.noslip_tolerance opt.density opt.viscosity opt.wind opt.disableactuator
+    opt.ccd_iterations opt.ccd_tolerance
     stat stat.meaninertia
     """
 
@@ -56,7 +67,7 @@ WITHOUT_MEANING = {
     "drawing": """
         vis geom_group geom_matid geom_rgba geom_castshadow jnt_group tendon_group tendon_matid tendon_rgba tendon_width
         actuator_group
-        nsite site_type site_bodyid site_dataid site_matid site_group site_sameframe site_size site_pos site_quat
+        site_dataid site_matid site_group site_sameframe
         site_user site_rgba
         ncam cam_mode cam_bodyid cam_targetbodyid cam_pos cam_quat cam_poscom0 cam_pos0 cam_mat0 cam_projection cam_fovy
         cam_ipd cam_resolution cam_output cam_sensorsize cam_intrinsic cam_user
@@ -106,11 +117,8 @@ WITHOUT_MEANING = {
         ten_J_rownnz ten_J_rowadr ten_J_colind
         opt.jacobian
         """,
-    "only convex-convex collision, which is not written yet, would use it": """
-        opt.ccd_iterations opt.ccd_tolerance
-        """,
-    "keyframes are offered as initial states; of a keyframe only qpos, qvel and ctrl exist here": """
-        key_time key_act key_mpos key_mquat key_plastic
+    "keyframes are offered as initial states, which have no time of their own": """
+        key_time key_plastic
         """,
 }
 
