@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mujoco
@@ -18,9 +18,9 @@ from pluriverse.control_laws import control_laws
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
-from pluriverse.solver.state import State
-from pluriverse.step import Smooth, StepSettings, smooth_forces, step
-from pluriverse.step_kernel import Inputs, StepKernel
+from pluriverse.solver.state import State, mocap_rest
+from pluriverse.step import Inputs, Smooth, StepSettings, smooth_forces, step
+from pluriverse.step_kernel import StepKernel
 from pluriverse.trace.numbers import Numbers
 
 DOUBLE = 1e-9  # largest error of a float64 stage
@@ -50,10 +50,11 @@ class Sample:
     qvel: np.ndarray
     warmstart: np.ndarray
     ctrl: np.ndarray
+    act: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def rounded(self) -> Sample:
         """What is left of it in float32."""
-        return Sample(*(np.float32(x).astype(float) for x in (self.qpos, self.qvel, self.warmstart, self.ctrl)))
+        return Sample(*(np.float32(x).astype(float) for x in (self.qpos, self.qvel, self.warmstart, self.ctrl, self.act)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def samples(mj_model: mujoco.MjModel, count: int, *, seed: int = 0) -> list[Samp
             if k % 8 == 0:
                 data.ctrl[:] = rng.uniform(low, high)
             if k in (2, 17, 32, 47):
-                state = (data.qpos, data.qvel, data.qacc_warmstart, data.ctrl)
+                state = (data.qpos, data.qvel, data.qacc_warmstart, data.ctrl, data.act)
                 found.append(Sample(*(x.copy() for x in state)))
             mujoco.mj_step(mj_model, data)
     return found[:count]
@@ -138,7 +139,7 @@ def control_rows(mj_model: mujoco.MjModel, ctrl: np.ndarray) -> np.ndarray:
 def mujoco_data(mj_model: mujoco.MjModel, sample: Sample) -> mujoco.MjData:
     """MuJoCo's data at a sample, with every stage computed."""
     data = mujoco.MjData(mj_model)
-    data.qpos[:], data.qvel[:], data.ctrl[:] = sample.qpos, sample.qvel, sample.ctrl
+    data.qpos[:], data.qvel[:], data.ctrl[:], data.act[:] = sample.qpos, sample.qvel, sample.ctrl, sample.act
     data.qacc_warmstart[:] = sample.warmstart
     mujoco.mj_forward(mj_model, data)
     return data
@@ -177,22 +178,24 @@ class FloatStep:
     def __init__(self, mj_model: mujoco.MjModel, sample: Sample, settings: StepSettings | None = None) -> None:
         self.model = Model.from_mujoco(mj_model)
         self.settings = settings or settings_of(mj_model)
-        self.gravity = mj_model.opt.gravity.tolist()
         buffers = {
             "control": control_rows(mj_model, sample.ctrl).ravel().tolist(),
             "friction": mj_model.geom_friction[:, 0].tolist(),
-            "gravity": self.gravity,
+            "gravity": mj_model.opt.gravity.tolist(),
+            "ctrl": sample.ctrl.tolist(),
+            "act": sample.act.tolist(),
+            "mocap": mocap_rest(self.model).tolist(),
+            "eq_active": mj_model.eq_active0.astype(float).tolist(),
         }
         self.run = Numbers(buffers)
-        self.inputs = Inputs(*(self.run.buffer(name) for name in ("control", "friction", "gravity")))
+        self.inputs = Inputs.of(self.model, self.run)
         self.tree = Tree(self.model, self.run)
         self.qpos, self.qvel = sample.qpos.tolist(), sample.qvel.tolist()
         self.warmstart = sample.warmstart.tolist()
 
     def smooth(self) -> Smooth:
         """Everything before the constraints."""
-        gravity = self.gravity if self.settings.gravity else [0.0] * 3
-        return smooth_forces(self.tree, self.qpos, self.qvel, self.inputs.control, gravity, self.settings)
+        return smooth_forces(self.tree, self.qpos, self.qvel, self.inputs, self.settings)
 
     def start_from(self, acceleration: np.ndarray) -> FloatStep:
         """The same step, the solver starting from another acceleration."""
@@ -253,6 +256,7 @@ def state_of(
         state.qvel[:, k] = torch.tensor(sample.qvel)
         state.qacc[:, k] = torch.tensor(sample.warmstart)
         state.control[:, :, k] = torch.tensor(control_rows(mj_model, sample.ctrl))
+        state.ctrl[:, k], state.act[:, k] = torch.tensor(sample.ctrl), torch.tensor(sample.act)
     state.gravity[:] = torch.tensor(mj_model.opt.gravity)[:, None]
     return state
 

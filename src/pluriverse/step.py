@@ -53,6 +53,26 @@ class StepSettings:
     path: str = "auto"  # auto | sweep | joint_space
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """The buffers that a step reads besides the state; None where the model has no such rows."""
+
+    control: Any
+    friction: Any
+    gravity: Any
+    ctrl: Any
+    act: Any
+    mocap: Any
+    eq_active: Any
+
+    @classmethod
+    def of(cls, model: Model, run: Any) -> Inputs:
+        """Declares those buffers that the model needs."""
+        sizes = {"ctrl": model.nu, "act": model.na, "mocap": model.nmocap, "eq_active": model.neq}
+        always = {name: run.buffer(name) for name in ("control", "friction", "gravity")}
+        return cls(**always, **{name: run.buffer(name) if size else None for name, size in sizes.items()})
+
+
 @dataclass(eq=False)
 class Smooth:
     """Everything a state determines before constraints: places, inertias, forces. Dicts by dof or by body."""
@@ -71,9 +91,10 @@ class Smooth:
 
 
 def smooth_forces(
-    tree: Tree, qpos: list[Any], qvel: list[Any], control: Any, gravity: Vector, settings: StepSettings
+    tree: Tree, qpos: list[Any], qvel: list[Any], inputs: Inputs, settings: StepSettings
 ) -> Smooth:
     """The smooth part of the step: no constraints yet."""
+    gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
     poses = forward_kinematics(tree, qpos)
     velocities = body_motions(tree, poses, qvel)
     accelerations = bias_accelerations(tree, poses, qvel, gravity)
@@ -81,7 +102,7 @@ def smooth_forces(
     forces = body_forces(tree, poses, inertias, velocities, accelerations, gravity)
     passive = passive_forces(tree, qpos, qvel, springs=settings.springs, dampers=settings.dampers)
     approximate = settings.integrator == "approximate_implicitfast"
-    actuation, damping = actuator_forces(tree, control, qpos, qvel, always_implicit=approximate)
+    actuation, damping = actuator_forces(tree, inputs.control, qpos, qvel, always_implicit=approximate)
     if not settings.actuation:
         actuation, damping = dict.fromkeys(actuation, 0.0), dict.fromkeys(damping, 0.0)
     if settings.integrator == "Euler":
@@ -97,16 +118,15 @@ def smooth_forces(
 
 
 def step(
-    tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Any, settings: StepSettings
+    tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Inputs, settings: StepSettings
 ) -> Any:
     """Advances one step. `qacc`: variables by dof with the last acceleration, which become this step's.
 
-    `inputs`: control, friction, gravity (buffers). Returns new qpos by row, new qvel by dof, and whether the solver
+    Returns new qpos by row, new qvel by dof, and whether the solver
     ran out.
     """
-    gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
-    smooth = smooth_forces(tree, qpos, qvel, inputs.control, gravity, settings)
-    unconverged = constrained_acceleration(tree, smooth, qpos, qvel, qacc, inputs.friction, settings)
+    smooth = smooth_forces(tree, qpos, qvel, inputs, settings)
+    unconverged = constrained_acceleration(tree, smooth, qpos, qvel, qacc, inputs, settings)
     acceleration = {d: variable.value for d, variable in qacc.items()}
     damped = implicit_acceleration(tree, smooth, qvel, acceleration, settings)
     new_qvel = {d: qvel[d] + a * settings.dt for d, a in damped.items()}
@@ -119,7 +139,7 @@ def constrained_acceleration(
     qpos: list[Any],
     qvel: list[Any],
     qacc: dict[int, Any],
-    friction: Any,
+    inputs: Inputs,
     settings: StepSettings,
 ) -> Any:
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
@@ -128,7 +148,7 @@ def constrained_acceleration(
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)
-        contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), friction, settings)
+        contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), inputs.friction, settings)
     coupled = solver_path(tree.model, settings) == "joint_space"
     long_step = _long_step(tree.model, rows, contacts) if coupled else None
     if coupled:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.step import NON_FINITE, UNCONVERGED, StepSettings, finite, lane_dofs, solver_path, step
+from pluriverse.step import NON_FINITE, UNCONVERGED, Inputs, StepSettings, finite, lane_dofs, solver_path, step
 from pluriverse.trace.functions import logical_not, select
 from pluriverse.trace.kernel import Kernel, Launcher
 from pluriverse.trace.program import Program
@@ -31,20 +30,15 @@ class Batch(Protocol):
     qpos: torch.Tensor
     qvel: torch.Tensor
     qacc: torch.Tensor
+    act: torch.Tensor
+    mocap: torch.Tensor
     control: torch.Tensor  # (laws, 5, n_padded)
+    ctrl: torch.Tensor
+    eq_active: torch.Tensor
     friction: torch.Tensor
     gravity: torch.Tensor
     status: torch.Tensor
     status_alarm: torch.Tensor  # (2,) int32 in host memory: 1 where a bit of `status` has risen in some environment
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The buffers that a step reads."""
-
-    control: Any
-    friction: Any
-    gravity: Any
 
 
 class StepKernel:
@@ -61,8 +55,8 @@ class StepKernel:
         """Advances every environment by n_steps steps, in place; asynchronous on CUDA (torch's current stream)."""
         if self._launcher is None or state is not self._batch:
             self._batch = state
-            names = ("qpos", "qvel", "qacc", "control", "friction", "gravity", "status", "status_alarm")
-            arrays = {name: getattr(state, name) for name in names}
+            source = self._kernel.source
+            arrays = {name: getattr(state, name) for name in (*source.buffers, *source.flags, *source.alarms)}
             self._launcher = _bound(self._kernel, state, arrays)
         self._launcher.launch(n_steps)
 
@@ -88,7 +82,7 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     """The program of `n_steps` steps of one environment."""
     run = Program(lanes)
     qpos, qvel, qacc = (run.buffer(name) for name in ("qpos", "qvel", "qacc"))
-    inputs = Inputs(*(run.buffer(name) for name in ("control", "friction", "gravity")))
+    inputs = Inputs.of(model, run)
     status = run.flag_row("status")
     n_steps = run.count("n_steps")
     tree = Tree(model, run)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Snapshot:
     """What a reset restores, laid out as the State is."""
 
-    motion: torch.Tensor  # (nq + 2 nv, N): qpos, qvel, qacc
+    motion: torch.Tensor  # (rows, N): qpos, qvel, qacc, act, mocap
     friction_ratio: torch.Tensor  # (ngeom, N)
 
 
@@ -327,8 +327,8 @@ class RigidSolver:
         if not isinstance(state, RigidSolverState):
             raise GenesisException(f"state is a {type(state).__name__}; give what get_state() of the solver returned.")
         snapshot = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
-        n, model = self._axes.envs.total, self.model
-        qpos, qvel, qacc = snapshot.motion.split((model.nq, model.nv, model.nv))
+        n = self._axes.envs.total
+        qpos, qvel, qacc, _, _ = snapshot.motion.split(self._state.parts)
         targets = (
             ("qpos", qpos, FINITE),
             ("dofs_vel", qvel, FINITE),

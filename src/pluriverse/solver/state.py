@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from pluriverse.control_laws import control_laws
@@ -25,6 +26,10 @@ class State:
     qpos: (nq, N), [m] and [rad], a free joint as xyz + wxyz.
     qvel: (nv, N), a free joint as linear velocity in world axes and angular velocity in body axes.
     qacc: (nv, N), the last acceleration, from which the constraint solver starts.
+    act: (na, N), activations of stateful actuators.
+    mocap: (7 nmocap, N), position [m] and quaternion of each body that is moved from outside.
+    ctrl: (nu, N), controls of the actuators that are no control law.
+    eq_active: (neq, N), 1 where an equality constraint acts, else 0.
     friction: (ngeom, N), sliding friction.
     gravity: (3, N), [m/s^2], world frame.
     control: (n_laws, 5, N), the coefficients (c0, c1, c2, lo, hi) of `control_laws`.
@@ -35,15 +40,20 @@ class State:
     def __init__(self, model: Model, n_envs: int, device: torch.device, dtype: torch.dtype) -> None:
         self.n_envs = max(n_envs, 1)
         self.n_padded = self.n_envs if device.type == "cuda" else -(-self.n_envs // _CPU_LANES) * _CPU_LANES
-        # One buffer behind three names, so that a reset is one copy.
-        self.motion = torch.zeros(model.nq + 2 * model.nv, self.n_padded, dtype=dtype, device=device)
-        self.qpos, self.qvel, self.qacc = self.motion.split((model.nq, model.nv, model.nv))
+        # One buffer behind five names, so that a reset is one copy.
+        self.parts = (model.nq, model.nv, model.nv, model.na, 7 * model.nmocap)
+        self.motion = torch.zeros(sum(self.parts), self.n_padded, dtype=dtype, device=device)
+        self.qpos, self.qvel, self.qacc, self.act, self.mocap = self.motion.split(self.parts)
+        self.ctrl = self.motion.new_zeros(model.nu, self.n_padded)
+        self.eq_active = self.motion.new_zeros(model.neq, self.n_padded)
         self.friction = self.motion.new_zeros(model.ngeom, self.n_padded)
         self.gravity = self.motion.new_zeros(3, self.n_padded)
         self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
         self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
         self.status_alarm = torch.zeros(2, dtype=torch.int32, pin_memory=device.type == "cuda")
         self.qpos.copy_(column(model.qpos0, self.qpos))
+        self.mocap.copy_(column(mocap_rest(model), self.mocap))
+        self.eq_active.copy_(column(model.eq_active0.astype(float), self.eq_active))
         self.friction.copy_(column(model.geom_friction[:, 0], self.friction))
 
     @property
@@ -53,11 +63,11 @@ class State:
 
     def saved(self) -> dict[str, torch.Tensor]:
         """The live tensors (..., N) that a saved state holds."""
-        names = ("motion", "friction", "gravity", "control", "status")
+        names = ("motion", "friction", "gravity", "control", "ctrl", "eq_active", "status")
         return {name: getattr(self, name) for name in names}
 
     def copy_motion(self) -> torch.Tensor:
-        """(nq + 2 nv, N): a copy of qpos, qvel and qacc, for `restore_motion`."""
+        """(rows, N): a copy of qpos, qvel, qacc, act and mocap, for `restore_motion`."""
         return self.motion.clone()
 
     def restore_motion(self, motion: torch.Tensor, envs: Envs) -> None:
@@ -73,3 +83,9 @@ class State:
         motion before, and unfreezes the environment."""
         fill_envs(self.qacc, envs, 0.0)
         fill_envs(self.status, envs, 0)
+
+
+def mocap_rest(model: Model) -> np.ndarray:
+    """(7 nmocap,) where the model puts its mocap bodies, whose parent is the world."""
+    bodies = [int(np.flatnonzero(model.body_mocapid == k)[0]) for k in range(model.nmocap)]
+    return np.concatenate([np.zeros(0), *(x for b in bodies for x in (model.body_pos[b], model.body_quat[b]))])
