@@ -14,12 +14,12 @@ from physics_models import load
 from physics_reference import (
     DOUBLE,
     SINGLE,
-    control_rows,
     error,
     mujoco_body_states,
     mujoco_data,
     samples,
     settings_of,
+    state_of,
 )
 from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.body_states import body_states
@@ -28,7 +28,7 @@ from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.step import StepSettings, smooth_forces
+from pluriverse.step import Inputs, StepSettings, smooth_forces
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Target, print_source
@@ -37,14 +37,15 @@ N = 17
 STAGES = ("mass_matrix", "bias", "passive", "actuation", "positions", "bodies")
 
 
-def trace_stages(model: Model, settings: StepSettings, gravity: list[float], sizes: dict[str, int]) -> Program:
+def trace_stages(model: Model, settings: StepSettings, sizes: dict[str, int]) -> Program:
     """A program that writes each stage to a buffer of its name."""
     run = Program()
-    qpos, qvel, control = (run.buffer(name) for name in ("qpos", "qvel", "control"))
+    qpos, qvel = run.buffer("qpos"), run.buffer("qvel")
+    inputs = Inputs.of(model, run)
     outputs = {name: run.buffer(name) for name in STAGES}
     tree = Tree(model, run)
     q, v = [qpos.read(k) for k in range(model.nq)], [qvel.read(d) for d in range(model.nv)]
-    smooth = smooth_forces(tree, q, v, control, gravity, settings)
+    smooth = smooth_forces(tree, q, v, inputs, settings)
 
     def values() -> Iterator[tuple[str, int, Any]]:
         M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
@@ -91,21 +92,15 @@ def mujoco_stages(mj_model: mujoco.MjModel, sample: Any) -> dict[str, np.ndarray
 )
 def test_stages(name: str, dtype: torch.dtype, limit: float) -> None:
     mj_model, sizes = load(name), dict[str, int]()
-    program = trace_stages(Model.from_mujoco(mj_model), settings_of(mj_model), mj_model.opt.gravity.tolist(), sizes)
+    program = trace_stages(Model.from_mujoco(mj_model), settings_of(mj_model), sizes)
     target = Target(cuda=False, double=dtype == torch.float64)
     runtime.warp()
     source = print_source(program, target, f"stages_{name}_{str(dtype)[6:]}")
     kernel = Kernel(source, target, "cpu", runtime.cache_dir() / "kernels")
 
     batch = [sample.rounded() for sample in samples(mj_model, N)]
-    inputs = {
-        "qpos": [s.qpos for s in batch],
-        "qvel": [s.qvel for s in batch],
-        "control": [control_rows(mj_model, s.ctrl).ravel() for s in batch],
-    }
-    arrays = {n: torch.zeros(len(x[0]), 32, dtype=dtype) for n, x in inputs.items()}
-    for n, columns in inputs.items():
-        arrays[n][:, :N] = torch.tensor(np.array(columns).T)
+    state = state_of(mj_model, batch, dtype)
+    arrays = {n: getattr(state, n) for n in source.buffers if n not in STAGES}
     arrays |= {n: torch.zeros(sizes.get(n, 1), 32, dtype=dtype) for n in STAGES}
     kernel.bind(arrays, N, 32).launch()
     for k, sample in enumerate(batch):
