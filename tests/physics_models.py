@@ -77,6 +77,17 @@ def chain(links: int) -> str:
     equality = f'<equality><joint joint1="j{links - 1}" joint2="j0" polycoef="0 .5 0 0 0"/></equality>'
     return world(bodies, after=equality)
 
+TORSION = """
+<geom name="floor" type="plane" size="5 5 1" condim="1"/>
+<body pos="0 0 .15"><freejoint/><geom size=".15" condim="4" friction=".5 .03 .01"/>
+  <body pos=".3 0 0"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 -.1" size=".06" condim="6"
+    friction=".8 .02 .005"/></body></body>
+<body pos=".1 .1 .4"><freejoint/><geom type="capsule" size=".1 .2" euler="0 90 0" condim="3"/></body>
+<body pos="-.4 0 .1"><freejoint/><geom name="d" size=".12" condim="6" friction="1 .05 .02"/></body>
+<body pos="-1 0 .1"><freejoint/><geom size=".1"/></body>
+<body pos="1 0 .1"><joint type="slide" axis="0 0 1"/><joint type="slide" axis="1 0 0"/>
+  <joint axis="0 0 1"/><geom size=".1" condim="1"/></body>
+"""
 
 SMALL = {
     "joints": world(JOINTS, before='<default><geom contype="0" conaffinity="0"/></default>'),
@@ -162,6 +173,12 @@ SMALL = {
            <body pos=".1 .1 .5"><freejoint/><geom type="capsule" size=".1 .2" euler="0 90 0"/></body>
            <body pos="-.4 0 .5"><joint type="slide" axis="0 0 1"/><geom size=".12"/></body>""",
     ),
+    "torsion": world(TORSION, option='impratio="2"'),
+    "elliptic": world(TORSION.replace('condim="4"', 'condim="3"').replace('condim="6"', 'condim="3"'),
+                      option='cone="elliptic" impratio="3"'),
+    "elliptic_torsion": world(TORSION, option='cone="elliptic"',
+        after="""<contact><pair geom1="d" geom2="floor" condim="6" friction=".7 .3 .01 .001 .002"
+          solreffriction=".05 1.1"/></contact>"""),
     "damped": world(
         """<body pos="0 0 1"><joint axis="0 1 0" damping="2"/><geom size=".1" pos=".3 0 0"/>
              <body pos=".5 0 0"><joint type="ball" damping="1"/><geom type="box" size=".1 .2 .1" pos=".2 0 0"/>
@@ -205,8 +222,7 @@ def names(kind: str) -> list[str]:
 def load(name: str, *, masked: bool = False, **option: float) -> mujoco.MjModel:
     """A compiled model by name or from MJCF text, not to be changed.
 
-    Options and pairs of geoms that are not supported are replaced: implicitfast for RK4, a pyramidal cone, Newton, and
-    excludes. A robot without a floor gets one. `masked`: its geoms meet the floor only. `option`: fields of mjOption.
+    Options and pairs of geoms that are not supported are replaced: implicitfast for RK4, Newton, and excludes. A robot without a floor gets one. `masked`: its geoms meet the floor only. `option`: fields of mjOption.
     """
     text = SMALL.get(name, name if name.startswith("<") else "")
     spec = mujoco.MjSpec.from_string(text) if text else mujoco.MjSpec.from_file(str(_file(name)))
@@ -215,7 +231,7 @@ def load(name: str, *, masked: bool = False, **option: float) -> mujoco.MjModel:
         planes = [spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])]
     if spec.option.integrator != mujoco.mjtIntegrator.mjINT_EULER:
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.solver, spec.option.cone = mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtCone.mjCONE_PYRAMIDAL
+    spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     spec.option.iterations, spec.option.ls_iterations = 50, 50
     for field, value in option.items():
         setattr(spec.option, field, value)

@@ -111,6 +111,7 @@ def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
         tolerance=option.tolerance,
         ls_tolerance=option.ls_tolerance,
         impratio=option.impratio,
+        cone="elliptic" if option.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else "pyramidal",
         **enabled,
     )
     return replace(settings, **changes)
@@ -189,7 +190,7 @@ class FloatStep:
         }
         self.run = Numbers(buffers)
         self.inputs = Inputs.of(self.model, self.run)
-        self.tree = Tree(self.model, self.run)
+        self.tree = Tree(self.model, self.run, self.inputs.mocap)
         self.qpos, self.qvel = sample.qpos.tolist(), sample.qvel.tolist()
         self.warmstart = sample.warmstart.tolist()
 

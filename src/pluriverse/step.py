@@ -40,6 +40,7 @@ class StepSettings:
     tolerance: float = 1e-8
     ls_tolerance: float = 0.01
     impratio: float = 1.0
+    cone: str = "pyramidal"  # pyramidal | elliptic
     contacts: bool = True
     limits: bool = True
     equalities: bool = True
@@ -144,7 +145,7 @@ def constrained_acceleration(
 ) -> Any:
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
     rows = joint_rows(tree, qpos, qvel, settings)
-    contacts = Contacts(tree, candidates(tree) if settings.contacts else [])
+    contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)

@@ -45,7 +45,8 @@ class StepKernel:
     """Steps a batch of environments of one model on one device."""
 
     def __init__(self, model: Model, settings: StepSettings, device: torch.device, dtype: torch.dtype) -> None:
-        key = f"{model.fingerprint()}|{settings}|{model.jnt_actfrcrange.tobytes().hex()}"
+        folded = (model.jnt_actfrcrange, model.geom_friction[:, 1:])  # of the inputs, what has no buffer
+        key = f"{model.fingerprint()}|{settings}|{'|'.join(array.tobytes().hex() for array in folded)}"
         lanes = lane_count(model, settings) if device.type == "cuda" else 1
         self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
         self._launcher: Launcher | None = None
@@ -74,7 +75,8 @@ class KinematicsKernel:
         world axes."""
         if self._launcher is None or self._bound is None or self._bound[0] is not state or self._bound[1] is not poses:
             self._bound = (state, poses)
-            self._launcher = _bound(self._kernel, state, {"qpos": state.qpos, "qvel": state.qvel, "poses": poses})
+            arrays = {name: getattr(state, name) for name in self._kernel.source.buffers if name != "poses"}
+            self._launcher = _bound(self._kernel, state, arrays | {"poses": poses})
         self._launcher.launch()
 
 
@@ -85,7 +87,7 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     inputs = Inputs.of(model, run)
     status = run.flag_row("status")
     n_steps = run.count("n_steps")
-    tree = Tree(model, run)
+    tree = Tree(model, run, inputs.mocap)
     q = {rows[0]: (rows, run.variable(qpos.read(_row(rows)))) for rows in lane_rows(tree)}
     dofs = lane_dofs(tree)
     v, a = ({d: run.variable(buffer.read(_row(lanes_))) for d, lanes_ in dofs.items()} for buffer in (qvel, qacc))
@@ -118,7 +120,7 @@ def trace_kinematics(model: Model) -> Program:
     """The program of body poses and velocities of one environment."""
     run = Program()
     qpos, qvel, poses = (run.buffer(name) for name in ("qpos", "qvel", "poses"))
-    tree = Tree(model, run)
+    tree = Tree(model, run, run.buffer("mocap") if model.nmocap else None)
     states = body_states(tree, [qpos.read(k) for k in range(model.nq)], [qvel.read(d) for d in range(model.nv)])
     for body, numbers in enumerate(states):
         for k, number in enumerate(numbers):
@@ -134,7 +136,7 @@ def lane_count(model: Model, settings: StepSettings) -> int:
     if solver_path(model, settings) != "sweep" or model.nu > len({*model.actuator_trnid[:, 0]}):
         return 1
     merged = merge_fixed_bodies(model)
-    bodies = len(merged) - 1
+    bodies = sum(model.body_treeid[body] >= 0 for body in merged)
     for lanes in (4, 2):
         if len(lane_groups(model, merged, lanes)) * lanes <= MOST_DUPLICATION * bodies:
             return lanes

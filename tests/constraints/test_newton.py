@@ -22,7 +22,7 @@ from physics_reference import (
 )
 from pluriverse.step import StepSettings, step
 
-CONSTRAINED = ["frictionloss", "equality", "limits", "contact_parameters", "round", "shapes", "four_legs", "chain"]
+CONSTRAINED = ["frictionloss", "equality", "limits", "contact_parameters", "round", "shapes", "four_legs", "chain", "torsion", "elliptic", "elliptic_torsion"]
 
 
 def exact(mj_model: mujoco.MjModel, **changes: object) -> StepSettings:
@@ -58,7 +58,7 @@ def test_kkt_residual_of_something_else_is_large() -> None:
     assert np.abs(cost_gradient(mj_model, data, data.qacc_smooth)).max() > 0.01
 
 
-@pytest.mark.parametrize("name", ["frictionloss", "limits", "round", "four_legs"])
+@pytest.mark.parametrize("name", ["frictionloss", "limits", "round", "four_legs", "torsion", "elliptic", "elliptic_torsion"])
 def test_start_does_not_matter(name: str) -> None:
     mj_model = load(name)
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ import pytest
 
 from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, error, mujoco_data, samples, settings_of, stages
+from pluriverse.constraints.cones import Ellipse
 from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.newton import Problem
 
@@ -22,6 +23,9 @@ SHOWN = {
     "shapes": KIND.mjCNSTR_CONTACT_FRICTIONLESS,
     "contact_parameters": KIND.mjCNSTR_CONTACT_FRICTIONLESS,
     "round": KIND.mjCNSTR_CONTACT_PYRAMIDAL,
+    "torsion": KIND.mjCNSTR_CONTACT_PYRAMIDAL,
+    "elliptic": KIND.mjCNSTR_CONTACT_ELLIPTIC,
+    "elliptic_torsion": KIND.mjCNSTR_CONTACT_ELLIPTIC,
     "four_legs": KIND.mjCNSTR_CONTACT_PYRAMIDAL,
 }
 
@@ -45,10 +49,15 @@ def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
 def contact_rows(contacts: Contacts) -> list[list[float]]:
     rows: list[list[float]] = []
     for k in range(len(contacts.records)):
-        weight, residuals = contacts.records.weight[k], contacts.pyramid(k, contacts.vector("now", k))
-        if contacts.records.friction[k] == 0.0:  # frictionless: four equal rows for one
-            weight, residuals = 4 * weight, residuals[:1]
-        rows += [[weight, x, 0.0] for x in residuals]
+        cone, x = contacts.cone(k), contacts.parts("now", k)
+        if isinstance(cone, Ellipse):
+            weights = [cone.weight, *[cone.weight * (f / cone.mu) ** 2 for f in cone.frictions]]
+            rows += [[weight, value, 0.0] for weight, value in zip(weights, x) if weight]
+            continue
+        edges = cone.rows(x)
+        if not any(contacts.frictions(k)):  # frictionless: equal rows for one
+            edges = [(edges[0][0], sum(weight for _, weight in edges))]
+        rows += [[weight, value, 0.0] for value, weight in edges if weight]
     return rows
 
 

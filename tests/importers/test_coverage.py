@@ -39,7 +39,7 @@ def test_the_used_fields_are_those_of_the_model() -> None:
     names = {field.name for field in dataclasses.fields(Model)} | {
         f"opt.{f.name}" for f in dataclasses.fields(ModelOptions)
     }
-    host_only = {"geom_group", "geom_matid", "geom_rgba", "pair_solreffriction", "stat_meaninertia"}
+    host_only = {"geom_group", "geom_matid", "geom_rgba", "stat_meaninertia"}
     names -= host_only | {name for name in names if name.endswith("_names")}
     assert names <= set(USED.split())
 

@@ -96,14 +96,6 @@ REFUSED = {
         },
         "geom 't': collides as a height field",
     ),
-    "condim 4": ({"world": '<geom name="t" size=".1" condim="4"/>'}, "geom 't': collides with condim 4 or 6"),
-    "pair condim": (
-        {
-            "world": '<geom name="t" size=".1" pos="2 0 0"/>',
-            "top": '<contact><pair name="p" geom1="t" geom2="g" condim="6"/></contact>',
-        },
-        "pair 'p': has condim 4 or 6",
-    ),
     "surface velocity": (
         {"world": '<geom name="t" size=".1" surfacevel="1 0 0 0 0 0"/>'},
         "geom 't': has a surface velocity",
@@ -121,7 +113,6 @@ REFUSED = {
         "flex 'f': is deformable",
     ),
     "integrator": (option('integrator="RK4"'), "option mjINT_RK4: supported are Euler and implicitfast"),
-    "cone": (option('cone="elliptic"'), "option mjCONE_ELLIPTIC: supported is pyramidal"),
     "solver": (option('solver="CG"'), "option mjSOL_CG: supported is Newton"),
     "noslip": (option('noslip_iterations="3"'), "option noslip_iterations=3"),
     "fluid": (option('density="1.2"'), "option density=1.2: no fluid medium"),
@@ -154,7 +145,7 @@ SUPPORTED = {
         "top": '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
         "world": '<geom type="hfield" hfield="h" contype="0" conaffinity="0"/>',
     },
-    "condim 6 that does not collide": {"world": '<geom size=".1" condim="6" contype="0" conaffinity="0"/>'},
+    "condim 6": {"world": '<geom size=".1" condim="6"/>'},
     "joint equality": {"top": '<equality><joint joint1="j" polycoef="0 1 2 0 0"/></equality>'},
     "servo": actuator('<position joint="j" kp="2" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>'),
     "constant affine gain": actuator('<general joint="j" gaintype="affine" gainprm="3" biastype="affine"/>'),
@@ -176,9 +167,9 @@ def test_supported(parts: dict[str, str]) -> None:
 
 def test_everything_is_named_at_once() -> None:
     model = compiled(
-        world='<geom name="t" size=".1" condim="4"/><geom size=".1" condim="6"/>',
+        world='<geom name="t" size=".1" adhesion="1"/><geom size=".1" adhesion="2"/>',
         top='<actuator><general name="a" joint="j" dyntype="filter"/></actuator><equality><weld body1="b"/></equality>',
-        option='<option solver="PGS" cone="elliptic"/>',
+        option='<option solver="PGS" noslip_iterations="2"/>',
     )
     with pytest.raises(GenesisException) as caught:
         refuse_unsupported(model)
@@ -188,24 +179,24 @@ def test_everything_is_named_at_once() -> None:
         "geom 't', number 1 (unnamed, of body 'world')",
         "equality number 0 (unnamed)",
         "mjSOL_PGS",
-        "mjCONE_ELLIPTIC",
+        "noslip_iterations=2",
     ):
         assert part in text
 
 
 def test_names_are_those_of_the_entity() -> None:
     model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><geom name="1/a/b" size=".1" condim="4"/></worldbody></mujoco>'
+        '<mujoco><worldbody><geom name="1/a/b" size=".1" adhesion="1"/></worldbody></mujoco>'
     )
-    with pytest.raises(GenesisException, match="  - robot: geom 'a/b': collides"):
+    with pytest.raises(GenesisException, match="  - robot: geom 'a/b': has adhesion"):
         refuse_unsupported(model, ["floor", "robot"])
 
 
 def test_unnamed_elements_are_those_of_the_entity() -> None:
     """They count within it, and none of them is said by the prefix of the merged model."""
     xml = """
-      <mujoco><worldbody><geom type="plane" size="1 1 1"/><geom size=".1" condim="4"/>
-        <body><joint name="j"/><geom size=".1"/><geom size=".1" condim="6"/></body></worldbody>
+      <mujoco><worldbody><geom type="plane" size="1 1 1"/><geom size=".1" adhesion="1"/>
+        <body><joint name="j"/><geom size=".1"/><geom size=".1" adhesion="1"/></body></worldbody>
         <actuator><motor joint="j"/><general joint="j" dyntype="filter"/></actuator>
         <equality><weld body1="b"/></equality></mujoco>""".replace("<body>", '<body name="b">')
     nameless = xml.replace(' name="b"', "").replace('<equality><weld body1="b"/></equality>', "")
@@ -213,8 +204,8 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
         scenes.compiled(MJCF(file=xml), MJCF(file=nameless))
     text = str(caught.value)
     for part in (
-        "e0: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body 'b'): collides",
-        "e1: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body number 0): collides",
+        "e0: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body 'b'): has adhesion",
+        "e1: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body number 0): has adhesion",
         "e0: actuator number 1 (unnamed): has activation",
         "e1: actuator number 1 (unnamed): has activation",
         "e0: equality number 0 (unnamed): is not of type joint",

@@ -122,10 +122,28 @@ def test_use_file_options(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_unsupported_file_options_are_refused_only_when_adopted() -> None:
-    xml = with_option('<option integrator="RK4" solver="CG" cone="elliptic" density="1"/>')
+    xml = with_option('<option solver="CG" noslip_iterations="3"><flag override="enable"/></option>')
     compiled(MJCF(file=xml))
-    with pytest.raises(GenesisException, match=r"mjINT_RK4(.|\n)*mjCONE_ELLIPTIC(.|\n)*mjSOL_CG(.|\n)*density=1.0"):
+    with pytest.raises(GenesisException, match=r"mjSOL_CG(.|\n)*noslip_iterations(.|\n)*mjENBL_OVERRIDE"):
         compiled(MJCF(file=xml, use_file_options=True))
+
+
+def test_friction_cones() -> None:
+    ball = Sphere(radius=0.1)
+    opt = compiled(ball).model.opt
+    assert (opt.cone, opt.impratio) == (mujoco.mjtCone.mjCONE_PYRAMIDAL, 1)
+    opt = compiled(ball, rigid=RigidOptions(friction_cone="elliptic")).model.opt
+    assert (opt.cone, opt.impratio) == (mujoco.mjtCone.mjCONE_ELLIPTIC, 100)
+    file = MJCF(file=with_option('<option cone="elliptic" impratio="3"/>'), use_file_options=True)
+    rigid = compiled(file).rigid_options
+    assert (rigid.friction_cone, rigid.impratio) == (constants.friction_cone.elliptic, 3)
+
+
+def test_friction_axes() -> None:
+    smooth = '<mujoco><worldbody><body><joint/><geom size=".1" condim="1"/></body></worldbody></mujoco>'
+    for option, condim in (({}, 3), ({"enable_torsional_friction": True}, 4), ({"enable_rolling_friction": True}, 6)):
+        model = compiled(Sphere(radius=0.1), MJCF(file=smooth), rigid=RigidOptions(**option)).model
+        assert model.geom_condim.tolist() == [condim, 1]
 
 
 def test_two_files_cannot_decide() -> None:
@@ -136,8 +154,8 @@ def test_two_files_cannot_decide() -> None:
 
 
 def test_refusals_name_the_entity() -> None:
-    bad = ARM.replace('name="g"', 'name="g" condim="6"')
-    with pytest.raises(GenesisException, match="e1: geom 'g': collides with condim 4 or 6"):
+    bad = ARM.replace('name="g"', 'name="g" adhesion="6"')
+    with pytest.raises(GenesisException, match="e1: geom 'g': has adhesion"):
         compiled(MJCF(file=ARM), MJCF(file=bad))
 
 

@@ -31,6 +31,10 @@ def test_layout(model: Model, n_envs: int, padded: int, dtype: torch.dtype) -> N
         "qacc": (model.nv,),
         "friction": (model.ngeom,),
         "gravity": (3,),
+        "ctrl": (model.nu,),
+        "eq_active": (model.neq,),
+        "act": (model.na,),
+        "mocap": (7 * model.nmocap,),
         "control": (model.nv + 1, 5),  # one further law: the slide has two actuators
         "status": (1,),
     }

@@ -1,7 +1,8 @@
-"""Contacts as records: where they are, which way they push, and what their pyramid of rows asks for.
+"""Contacts as records: where they are, which way they push, and what their cone of rows asks for.
 
-A contact stands for the four rows J_n +- mu J_t of MuJoCo's pyramidal cone, all of one weight D. A frictionless
-contact is a pyramid with mu = 0 whose four rows share its weight.
+All contacts of a model have the same number of parts in their frame (`width`), as many as the contact of the most
+friction needs; what a contact lacks has friction 0. A frictionless contact is a pyramid with mu = 0 whose rows share
+its weight.
 
 The narrow phase leaves a record of where two geoms touch; one loop over the records then makes rows of them. So the
 code of the rows exists once, however many pairs there are, and environments in contact at different places run it
@@ -21,17 +22,25 @@ from pluriverse.trace.expression import Expr
 from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
 from .candidates import Candidate, LoopPair, PairLoops, SinglePair, load, loop_groups, store
+from .cones import Cone, Ellipse, Pyramid
 from .impedance import impedance, stiffness_and_damping, weight
 
 MIN_FRICTION = 1e-5  # mjMINMU
 MIN_TANGENT = 1e-30  # squared length
 
 
+Motions = dict[Node, Vector]
+Frame = tuple[Vector, Vector, Vector]
+
+
 class Contacts:
     """The list of contacts of one step. Vectors are in world axes, points from a body's reference point."""
 
-    def __init__(self, tree: Tree, pairs: list[Candidate]) -> None:
-        self.tree, self.run, self.candidates = tree, tree.run, pairs
+    def __init__(self, tree: Tree, pairs: list[Candidate], elliptic: bool = False) -> None:
+        self.tree, self.run, self.candidates, self.elliptic = tree, tree.run, pairs, elliptic
+        condims = {p.condim for c in pairs for p in c.pairs}
+        self.width = max(condims, default=3) if max(condims, default=3) > 3 else 3
+        self.mixed = self.width > 3 and len(condims) > 1 and not elliptic
         self.nodes = list(dict.fromkeys(n for c in pairs for n in (c.node, c.other) if n is not None))
         self.coupled = any(c.other is not None for c in pairs)
         self.normal: Vector | None = [0.0, 0.0, 1.0] if all(_is_upright(tree, c) for c in pairs) else None
@@ -48,7 +57,9 @@ class Contacts:
         vectors = ["point", "reference", "now", "target"] + ["other_point"] * self.coupled
         vectors += ["tangent"] if self.normal else ["normal", "tangent"]
         names = [f"{v}{i}" for v in vectors for i in range(2 if v == "tangent" and self.normal else 3)]
-        names += ["distance", "weight", "friction"] + ["friction2"] * self.anisotropic
+        turning = [f"{v}{i}" for v in ("reference", "now", "target") for i in range(3, self.width)]
+        names += ["distance", "weight", *self.friction_fields, *turning]
+        names += [f"weight{i}" for i in range(self.width - 1)] * self.mixed + ["mu"] * self.elliptic
         fields = dict.fromkeys(names, "float") | {"pair": "int"}
         self.records: Any = run.records("contacts", fields, self.capacity)
         self.touched = {node: run.variable(False) for node in self.nodes}
@@ -66,11 +77,15 @@ class Contacts:
     def vector(self, name: str, k: Any) -> Vector:
         return [self.records.fields[f"{name}{i}"][k] for i in range(3)]
 
+    def parts(self, name: str, k: Any) -> Vector:
+        """The parts of `reference`, `now` or `target` in the contact frame."""
+        return [self.records.fields[f"{name}{i}"][k] for i in range(self.width)]
+
     def set_vector(self, name: str, k: Any, value: Vector) -> None:
         for i, x in enumerate(value):
             self.records.fields[f"{name}{i}"][k] = x
 
-    def frame(self, k: Any) -> tuple[Vector, Vector, Vector]:
+    def frame(self, k: Any) -> Frame:
         """Normal and the two tangents."""
         if self.normal is not None:
             t = [self.records.tangent0[k], self.records.tangent1[k], 0.0]
@@ -78,21 +93,39 @@ class Contacts:
         n, t = self.vector("normal", k), self.vector("tangent", k)
         return n, t, cross(n, t)
 
-    def in_frame(self, k: Any, vector: Vector) -> Vector:
-        """A vector's components along normal and tangents."""
-        return [dot(axis, vector) for axis in self.frame(k)]
+    @property
+    def friction_fields(self) -> list[str]:
+        """The fields of the friction coefficients by axis."""
+        if self.width == 3 and not self.anisotropic:
+            return ["friction"]
+        return [f"friction{i}" for i in range(self.width - 1)]
 
-    def frictions(self, k: Any) -> tuple[Any, Any]:
-        mu = self.records.friction[k]
-        return mu, self.records.friction2[k] if self.anisotropic else mu
+    def frictions(self, k: Any) -> list[Any]:
+        """The friction coefficients by axis."""
+        values = [self.records.fields[name][k] for name in self.friction_fields]
+        return values * 2 if len(values) == 1 else values
 
-    def pyramid(self, k: Any, x: Vector) -> list[Any]:
-        """The four rows' values of a vector given in the contact frame."""
-        mu1, mu2 = self.frictions(k)
-        return [x[0] + mu1 * x[1], x[0] - mu1 * x[1], x[0] + mu2 * x[2], x[0] - mu2 * x[2]]
+    def cone(self, k: Any) -> Cone:
+        """What contact k's rows cost."""
+        frictions, records = self.frictions(k), self.records
+        if self.elliptic:
+            return Ellipse(frictions, records.mu[k], records.weight[k])
+        if self.mixed:
+            return Pyramid(frictions, [records.fields[f"weight{i}"][k] for i in range(self.width - 1)])
+        return Pyramid(frictions, [records.weight[k]] * (self.width - 1))
+
+    def in_frame(self, k: Any, motion: Vector) -> Vector:
+        """A motion's parts along normal and tangents, then (condim 4, 6) of its turning; `motion` is [angular, linear]
+        of `relative_motion`."""
+        return self.in_frame_of(self.frame(k), motion)
+
+    def in_frame_of(self, frame: Frame, motion: Vector) -> Vector:
+        """`in_frame` for a frame that is at hand."""
+        return [dot(axis, motion[3:]) for axis in frame] + [dot(axis, motion[:3]) for axis in frame[: self.width - 3]]
 
     def relative_motion(self, motions: Any, k: Any) -> Vector:
-        """How contact k's point on its body moves against the other body, from a table of body motions (6 each)."""
+        """How contact k's point on its body moves against the other body, [angular, linear], from a table of body
+        motions (6 each)."""
         own = _at(load(motions, self.node(k), 6), self.vector("point", k))
         if not self.coupled:
             return own
@@ -135,7 +168,7 @@ class Contacts:
 
         collide(self.run, pair.geom1, pair.geom2, pair.margin, emit)
 
-    def make_rows(self, velocities: dict, accelerations: dict, friction: Any, settings: Any) -> None:
+    def make_rows(self, velocities: Motions, accelerations: Motions, friction: Any, settings: Any) -> None:
         """Gives every contact its frame, reference acceleration and weight, and the place of its rows at the start.
 
         `accelerations`: the body motions of the joint accelerations that the solver starts from.
@@ -151,10 +184,22 @@ class Contacts:
                     reference, mu, D = parameters.rows(number, records.distance[k], velocity)
                     self.set_vector("reference", k, reference)
                     self.set_vector("now", k, sub(start, reference))
-                    records.friction[k] = mu[0]
-                    if self.anisotropic:
-                        records.friction2[k] = mu[1]
-                    records.weight[k] = records.weight[k] * D  # 0 in lanes that have no such contact
+                    self._set_cone(k, parameters.kinds[number], mu, D, settings.impratio)
+
+    def _set_cone(self, k: Any, kind: ContactPair, mu: list[Any], D: Any, impratio: float) -> None:
+        """Stores friction and weight; the weight is 0 in environments that have no such contact."""
+        records, friction = self.records, [*mu, *[0.0] * (self.width - 1 - len(mu))]
+        for name, value in zip(self.friction_fields, friction, strict=False):
+            records.fields[name][k] = value
+        exists = records.weight[k]
+        if self.elliptic:
+            records.mu[k] = mu[0] * impratio**-0.5 if mu else 1.0
+        elif not mu:
+            D = D * (0.5 / (self.width - 1))  # shared by all rows
+        if self.mixed:
+            for i in range(self.width - 1):
+                records.fields[f"weight{i}"][k] = exists * D if i < len(mu) or not mu else 0.0
+        records.weight[k] = exists * D
 
     def _complete_frame(self, k: Any) -> None:
         """Makes the tangent a unit vector across the normal (`mju_makeFrame`)."""
@@ -175,7 +220,8 @@ class PairParameters:
         self.kinds: list[ContactPair] = []
         numbers = []
         for c in pairs:
-            same = (i for i, kind in enumerate(self.kinds) if _parameters(kind) == _parameters(c.pairs[0]))
+            parameters = _parameters(tree, c.pairs[0])
+            same = (i for i, kind in enumerate(self.kinds) if _parameters(tree, kind) == parameters)
             numbers.append(next(same, len(self.kinds)))
             if numbers[-1] == len(self.kinds):
                 self.kinds.append(c.pairs[0])
@@ -192,16 +238,21 @@ class PairParameters:
                 yield number
 
     def rows(self, kind: int, distance: Any, velocity: Vector) -> tuple[Vector, list[Any], Any]:
-        """Reference acceleration in the contact frame, the two friction coefficients, and the weight of each row
-        (MuJoCo's `mj_makeImpedance`)."""
+        """Reference acceleration in the contact frame, friction by axis (none if frictionless), and the weight of the
+        normal row or of each row of a pyramid (MuJoCo's `mj_makeImpedance`)."""
         p, settings = self.kinds[kind], self.settings
         k, b = stiffness_and_damping(p.solref, p.solimp, settings.dt, settings.refsafe)
         d = impedance(p.solimp, distance - p.margin)
-        reference = [-(velocity[0] * b) - d * (distance - p.margin) * k, -(velocity[1] * b), -(velocity[2] * b)]
+        slip = b
+        if settings.cone == "elliptic" and any(p.solreffriction):
+            _, slip = stiffness_and_damping(p.solreffriction, p.solimp, settings.dt, settings.refsafe)
+        reference = [-(velocity[0] * b) - d * (distance - p.margin) * k, *[-(v * slip) for v in velocity[1:]]]
         translation = self._translation()
         if p.condim == 1:
-            return reference, [0.0, 0.0], weight(d, translation) * 0.25
-        mu = [max(MIN_FRICTION, x) for x in p.friction[:2]] if p.friction else self._sliding_friction(p)
+            return reference, [], weight(d, translation)
+        mu = self._frictions(p)[: p.condim - 1]
+        if settings.cone == "elliptic":
+            return reference, mu, weight(d, translation)
         inverse_inertia = translation * (1.0 + mu[0] * mu[0])
         return reference, mu, weight(d, inverse_inertia * (2.0 / settings.impratio) * (mu[0] * mu[0]))
 
@@ -214,20 +265,29 @@ class PairParameters:
         ]
         return self.run.lane_pick([self.run.table(values)[self._number] for values in lanes])
 
-    def _sliding_friction(self, kind: ContactPair) -> list[Any]:
+    def _frictions(self, kind: ContactPair) -> list[Any]:
+        """By axis: two of sliding, spin, two of rolling."""
+        if kind.friction is not None:
+            return [max(MIN_FRICTION, x) for x in kind.friction]
         mu: Any = MIN_FRICTION
         for side in range(len(kind.friction_geoms)):
-            lanes = [
-                [p.friction_geoms[min(side, len(p.friction_geoms) - 1)] if p.friction_geoms else 0 for p in lane]
-                for lane in zip(*(c.pairs for c in self._pairs), strict=True)
-            ]
-            row = self.run.lane_rows([self.run.table(values)[self._number] for values in lanes])
+            rows = [self._friction_geoms(c, side) for c in self._pairs]
+            row = self.run.lane_rows([self.run.table(list(lane))[self._number] for lane in zip(*rows, strict=True)])
             mu = maximum(mu, self.friction.read(row))
-        return [mu, mu]
+        if kind.condim == 3:
+            return [mu, mu]
+        friction = self.tree.model.geom_friction
+        spin, roll = (max(MIN_FRICTION, *(float(friction[g, i]) for g in kind.friction_geoms)) for i in (1, 2))
+        return [mu, mu, spin, roll, roll]
 
+    @staticmethod
+    def _friction_geoms(c: Candidate, side: int) -> list[int]:
+        """The geom of each lane whose friction counts."""
+        return [p.friction_geoms[min(side, len(p.friction_geoms) - 1)] if p.friction_geoms else 0 for p in c.pairs]
 
-def _parameters(p: ContactPair) -> tuple[Any, ...]:
-    return p.condim, p.margin, p.solref, p.solimp, p.friction, len(p.friction_geoms)
+def _parameters(tree: Tree, p: ContactPair) -> tuple[Any, ...]:
+    torsion = [tuple(tree.model.geom_friction[g, 1:]) for g in p.friction_geoms] if p.condim > 3 else []
+    return p.condim, p.margin, p.solref, p.solreffriction, p.solimp, p.friction, len(p.friction_geoms), torsion
 
 
 def default_tangent(normal: Vector) -> Vector:
@@ -245,8 +305,8 @@ def unit_tangent(normal: Vector, tangent: Vector) -> Vector:
 
 
 def _at(motion: Vector, point: Vector) -> Vector:
-    """The linear part of a body's motion at a point."""
-    return add(motion[3:], cross(motion[:3], point))
+    """A body's motion about another point of it."""
+    return motion[:3] + add(motion[3:], cross(motion[:3], point))
 
 
 def _spread(name: str, vector: Vector) -> dict[str, Any]:
@@ -258,5 +318,5 @@ def _is_upright(tree: Tree, c: Candidate) -> bool:
     geom = c.pairs[0].geom1
     if c.flipped or c.other is not None or tree.model.geom_type[geom] != PLANE:
         return False
-    rotation = tree.constants([tree.static_geoms[geom][1]])
+    _, rotation = tree.fixed_geom(geom)
     return not any(isinstance(x, Expr) for x in rotation) and (rotation[2], rotation[5], rotation[8]) == (0.0, 0.0, 1.0)

@@ -31,9 +31,10 @@ from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import reciprocal, select
 
 from .candidates import Candidate
+from .cones import times
 from .contacts import Contacts
 from .rows import JointRows
-from .sweep import STIFFNESS_NUMBERS, body_stiffness, pyramid_stiffness, solve_symmetric
+from .sweep import STIFFNESS_NUMBERS, body_stiffness, solve_symmetric
 
 UNROLLED_DOFS = 36  # beyond, straight-line code grows as the cube
 
@@ -82,7 +83,7 @@ class JointSpace:
 
     def _goal(self, k: Any) -> Vector:
         """What the rows of contact k pull to: their reference, or what the present acceleration misses of it."""
-        return negate(self.contacts.vector("now", k)) if self.refines else self.contacts.vector("reference", k)
+        return negate(self.contacts.parts("now", k)) if self.refines else self.contacts.parts("reference", k)
 
     def _with_world_contacts(self, contacts: Contacts, H: Matrix, f: list[Any]) -> tuple[Matrix, list[Any]]:
         """Adds the active rows of contacts with the world, where there are any: a composite-body pass over their
@@ -164,20 +165,22 @@ class JointSpace:
 def _add_contact(geometry: _DofGeometry, k: Any, goal: Vector, total: Any, push: Any) -> None:
     """Adds J' W J of contact k's active rows, and J' W times what they pull to, to the dense system (lower half)."""
     run, n = geometry.run, geometry.n
-    (nn, n1, n2, s1, s2), force = pyramid_stiffness(geometry.contacts, k, goal)
-    J = run.array(3 * geometry.longest, scratch=True)
+    contacts = geometry.contacts
+    width, W = contacts.width, contacts.cone(k).curvature(contacts.parts("now", k))
+    force = times(W, goal)
+    J = run.array(width * geometry.longest, scratch=True)
     first, stop = geometry.dofs_of(k)
     column_at = geometry.columns_at(k)
     for a in run.range(first, stop):
         for m, x in enumerate(column_at(a)):
-            J[(a - first) * 3 + m] = x
+            J[(a - first) * width + m] = x
     for a in run.range(stop - first):
-        x, i = [J[a * 3 + m] for m in range(3)], geometry.dof[first + a]
+        x, i = [J[a * width + m] for m in range(width)], geometry.dof[first + a]
         push[i] = push[i] + dot(x, force)
-        left = [nn * x[0] + n1 * x[1] + n2 * x[2], n1 * x[0] + s1 * x[1], n2 * x[0] + s2 * x[2]]
+        left = times(W, x)
         for b in run.range(a + 1, unroll=4):
             place = i * n + geometry.dof[first + b]
-            total[place] = total[place] + dot(left, [J[b * 3 + m] for m in range(3)])
+            total[place] = total[place] + dot(left, [J[b * width + m] for m in range(width)])
 
 
 class _DofGeometry:
@@ -221,7 +224,7 @@ class _DofGeometry:
         return self._first[pair], self._stop[pair]
 
     def columns_at(self, k: Any) -> Callable[[Any], Vector]:
-        """Contact k's Jacobian in its frame: velocity of its point on its body, less that on the other body, per unit
+        """Contact k's Jacobian in its frame: motion of its point on its body, less that on the other body, per unit
         velocity of the a-th dof."""
         contacts, frame = self.contacts, self.contacts.frame(k)
 
@@ -236,8 +239,7 @@ class _DofGeometry:
             S = [self._columns[d * 6 + m] for m in range(6)]
             end = [select(side > 0.0, x, y) for x, y in zip(own, other, strict=True)]
             arm = sub(end, [self._places[d * 3 + m] for m in range(3)])
-            motion = [side * x for x in add(S[3:], cross(S[:3], arm))]
-            return [dot(axis, motion) for axis in frame]
+            return contacts.in_frame_of(frame, [side * x for x in [*S[:3], *add(S[3:], cross(S[:3], arm))]])
 
         return column
 

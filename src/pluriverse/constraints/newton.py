@@ -21,6 +21,7 @@ from pluriverse.dynamics.spatial import Vector, dot, sub
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.functions import absolute, logical_not, maximum, select
 
+from .cones import Pyramid, times
 from .contacts import Contacts
 from .rows import JointRows
 
@@ -75,7 +76,7 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
             variable.value = select((t < 1.0) | (t > 1.0), now[d] + t * (target[d] - now[d]), target[d])
         for _ in run.when(goes_on if contacts.capacity else False):
             for k in run.each(contacts.records):
-                x, y = contacts.vector("now", k), contacts.vector("target", k)
+                x, y = contacts.parts("now", k), contacts.parts("target", k)
                 contacts.set_vector("now", k, [a + t * (b - a) for a, b in zip(x, y, strict=True)])
         running.value = logical_not(finished.value)
     return running.value
@@ -106,12 +107,10 @@ def _contacts_change(problem: Problem, motions: dict[Node, Vector]) -> Any:
     there = contacts.motion_table(motions)
     changed = run.variable(False)
     for k in run.each(contacts.records):
-        target = sub(contacts.in_frame(k, contacts.relative_motion(there, k)), contacts.vector("reference", k))
+        target = sub(contacts.in_frame(k, contacts.relative_motion(there, k)), contacts.parts("reference", k))
         contacts.set_vector("target", k, target)
-        before, after = contacts.pyramid(k, contacts.vector("now", k)), contacts.pyramid(k, target)
-        D = contacts.records.weight[k]
-        for x, y in zip(before, after, strict=True):
-            changed.value = changed.value | (x * y * D < 0.0)
+        exists = contacts.records.weight[k] > 0.0
+        changed.value = changed.value | (exists & contacts.cone(k).changes(contacts.parts("now", k), target))
     return changed.value
 
 
@@ -124,7 +123,8 @@ def _line_search(
     motions = body_motions(tree, problem.poses, _by_dof(tree, v))
     h = run.variable(0.0)
     one_sided = sum(not r.two_sided for r in problem.joint_rows.rows)
-    changing = run.records("changing", {"x": "float", "j": "float", "D": "float"}, one_sided + 4 * contacts.capacity)
+    one_sided += 0 if contacts.elliptic else 2 * (contacts.width - 1) * contacts.capacity
+    changing = run.records("changing", {"x": "float", "j": "float", "D": "float"}, one_sided)
 
     def consider(x: Any, y: Any, D: Any, share: float) -> None:
         j = y - x
@@ -140,37 +140,77 @@ def _line_search(
         else:
             consider(r.residual(now), r.residual(target), r.weight, share)
     shares = run.table([1.0 / run.lanes if node.trunk else 1.0 for node in contacts.nodes] or [1.0])
+
+    def share_of(k: Any) -> Any:
+        return shares[contacts.node(k)] if run.lanes > 1 else 1.0
+
     for k in run.each(contacts.records) if contacts.capacity else ():
-        share = shares[contacts.node(k)] if run.lanes > 1 else 1.0
-        x, y = (contacts.pyramid(k, contacts.vector(name, k)) for name in ("now", "target"))
-        for a, b in zip(x, y, strict=True):
-            consider(a, b, contacts.records.weight[k], share)
+        x, y, cone = contacts.parts("now", k), contacts.parts("target", k), contacts.cone(k)
+        if isinstance(cone, Pyramid):
+            for (a, D), (b, _) in zip(cone.rows(x), cone.rows(y), strict=True):
+                consider(a, b, D, share_of(k))
+        else:
+            j = sub(y, x)
+            h.value = h.value + dot(j, times(cone.curvature(x), j)) * share_of(k)
     energy = kinetic_energy_twice(tree, problem.inertias, motions, v, problem.diagonal)
     curvature = energy + run.lane_sum(h.value)
-    return _minimum_along(run, changing, curvature, options)
+    curved = _curved(contacts, share_of) if contacts.elliptic else None
+    return _minimum_along(run, changing, curved, curvature, options)
+
+
+def _curved(contacts: Contacts, share_of: Callable[[Any], Any]) -> Callable[[Any, LineSums], None]:
+    """Adds, at a place along the step, by how much the elliptic cones' cost leaves the parabola that it is at the
+    start."""
+
+    def add_to(here: Any, sums: LineSums) -> None:
+        for k in contacts.run.each(contacts.records):
+            x, y, cone = contacts.parts("now", k), contacts.parts("target", k), contacts.cone(k)
+            j = sub(y, x)
+            at = [a + here * b for a, b in zip(x, j, strict=True)]
+            W, W0 = cone.curvature(at), cone.curvature(x)
+            change = [[a - b for a, b in zip(r, s, strict=True)] for r, s in zip(W, W0, strict=True)]
+            force, share = times(change, at), share_of(k)
+            sums.slope.value = sums.slope.value + share * dot(j, force)
+            sums.bend.value = sums.bend.value + share * dot(j, times(change, j))
+            sums.cost.value = sums.cost.value + (0.5 * share) * dot(at, force)
+
+    return add_to
+
+
+@dataclass(frozen=True)
+class LineSums:
+    """Slope, curvature and cost at a place along a step, beside those of its parabola."""
+
+    slope: Any
+    bend: Any
+    cost: Any
 
 
 def _by_dof(tree: Tree, values: dict[int, Any]) -> list[Any]:
     return [values.get(d) for d in range(tree.model.nv)]
 
 
-def _minimum_along(run: Any, changing: Any, h: Any, options: NewtonOptions) -> tuple[Any, Any]:
-    """Newton's method on phi', which is piecewise linear, kept inside a shrinking bracket."""
+def _minimum_along(
+    run: Any, changing: Any, curved: Callable[[Any, LineSums], None] | None, h: Any, options: NewtonOptions
+) -> tuple[Any, Any]:
+    """Newton's method on phi', which is piecewise linear but for elliptic cones, kept inside a shrinking bracket."""
     t, low, high, gain = run.variable(1.0), run.variable(0.0), run.variable(FAR), run.variable(0.0)
     searching = run.variable(True)
     for _ in run.repeat(options.ls_iterations, searching):
         here = t.value
-        slope, bend, cost = run.variable(0.0), run.variable(0.0), run.variable(0.0)
+        sums = LineSums(run.variable(0.0), run.variable(0.0), run.variable(0.0))
         for k in run.each(changing):
             x, j = changing.x[k], changing.j[k]
             at = x + here * j
             D = select(at * x < 0.0, changing.D[k], 0.0)
-            slope.value = slope.value + D * j * at
-            bend.value = bend.value + D * j * j
-            cost.value = cost.value + 0.5 * D * (at * at)
-        derivative = run.lane_sum(slope.value) + h * (here - 1.0)
-        curvature = maximum(run.lane_sum(bend.value) + h, 1e-6 * h)
-        gain.value = run.lane_sum(cost.value) + h * here * (0.5 * here - 1.0)
+            sums.slope.value = sums.slope.value + D * j * at
+            sums.bend.value = sums.bend.value + D * j * j
+            sums.cost.value = sums.cost.value + 0.5 * D * (at * at)
+        if curved is not None:
+            curved(here, sums)
+        derivative = run.lane_sum(sums.slope.value) + h * (here - 1.0)
+        curvature = maximum(run.lane_sum(sums.bend.value) + h, 1e-6 * h)
+        gain.value = run.lane_sum(sums.cost.value) + h * here * (0.5 * here - 1.0)
         converged = absolute(derivative) <= options.ls_tolerance * h
         low.value = select(derivative < 0.0, here, low.value)
         high.value = select(derivative > 0.0, here, high.value)

@@ -15,6 +15,7 @@ from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import (
     PLACE,
     SYMMETRIC,
+    ZERO3,
     ZERO6,
     Articulated,
     Vector,
@@ -41,8 +42,9 @@ from pluriverse.dynamics.spatial import (
 )  # fmt: skip
 from pluriverse.dynamics.tree import FREE, Node, Tree
 from pluriverse.trace.expression import is_zero
-from pluriverse.trace.functions import reciprocal, select
+from pluriverse.trace.functions import reciprocal
 
+from .cones import row_of, times
 from .contacts import Contacts
 
 Stiffen = Callable[[Node, Articulated, Vector], tuple[Articulated, Vector]]
@@ -188,7 +190,7 @@ def body_stiffness(tree: Tree, contacts: Contacts, goal: Callable[[Any], Vector]
 
 def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
     """What adds the stiffness of a body's active contacts to its inertia."""
-    read = body_stiffness(tree, contacts, lambda k: contacts.vector("reference", k))
+    read = body_stiffness(tree, contacts, lambda k: contacts.parts("reference", k))
 
     def stiffen(node: Node, inertia: Articulated, bias: Vector) -> tuple[Articulated, Vector]:
         if node not in contacts.touched:
@@ -200,33 +202,33 @@ def contact_stiffness(tree: Tree, contacts: Contacts) -> Stiffen:
     return stiffen
 
 
-def pyramid_stiffness(contacts: Contacts, k: Any, goal: Vector) -> tuple[list[Any], list[Any]]:
-    """Of a contact's active rows w_r: sum_r D w_r w_r' (nn, n1, n2, 11, 22; 12 is zero), and that times an acceleration
-    `goal`; both in the contact frame."""
-    D = contacts.records.weight[k]
-    mu1, mu2 = contacts.frictions(k)
-    w = [select(x < 0.0, D, 0.0) for x in contacts.pyramid(k, contacts.vector("now", k))]
-    nn, n1, n2 = w[0] + w[1] + (w[2] + w[3]), (w[0] - w[1]) * mu1, (w[2] - w[3]) * mu2
-    s1, s2 = (w[0] + w[1]) * (mu1 * mu1), (w[2] + w[3]) * (mu2 * mu2)
-    x, y, z = goal
-    return [nn, n1, n2, s1, s2], [nn * x + n1 * y + n2 * z, n1 * x + s1 * y, n2 * x + s2 * z]
-
-
 def _record_stiffness(contacts: Contacts, k: Any, goal: Vector) -> tuple[Articulated, Vector]:
-    """The 6x6 stiffness of a contact, and the force that pulls towards `goal`, about its body's reference point."""
-    (nn, n1, n2, s1, s2), f = pyramid_stiffness(contacts, k, goal)
-    n, t, u = contacts.frame(k)
-    point = contacts.vector("point", k)
-    # C = [n t u] [[nn n1 n2] [n1 s1 0] [n2 0 s2]] [n t u]'
-    rows = [
-        add(add(scale(n, nn), scale(t, n1)), scale(u, n2)),
-        add(scale(n, n1), scale(t, s1)),
-        add(scale(n, n2), scale(u, s2)),
-    ]
-    C = [n[i] * rows[0][j] + t[i] * rows[1][j] + u[i] * rows[2][j] for i, j in SYMMETRIC]
+    """The 6x6 stiffness P' W P of a contact with the world, for the curvature W of its cone and the motions P that its
+    parts measure, and the force P' W goal; both about its body's reference point."""
+    W = contacts.cone(k).curvature(contacts.parts("now", k))
+    f, frame, point = times(W, goal), contacts.frame(k), contacts.vector("point", k)
+    pulls = [_sum(frame, row_of(W, i)[:3]) for i in range(3)]  # W's linear part times the frame
+    C = [dot([axis[i] for axis in frame], [pull[j] for pull in pulls]) for i, j in SYMMETRIC]
     S = skew(point)
     full = symmetric_matrix(C)
     B = [dot(row(S, i), [full[3 * m + j] for m in range(3)]) for i in range(3) for j in range(3)]
     A = [dot(row(B, i), row(S, j)) for i, j in SYMMETRIC]
-    push = add(add(scale(n, f[0]), scale(t, f[1])), scale(u, f[2]))
-    return (A, B, C), cross(point, push) + push
+    push = _sum(frame, f[:3])
+    moment = cross(point, push)
+    for i in range(3, contacts.width):  # a part that measures turning about an axis
+        axis, w = frame[i - 3], row_of(W, i)
+        linear = _sum(frame, w[:3])
+        turning = add(cross(point, linear), _sum(frame, w[3:i]))
+        A = [A[m] + axis[p] * turning[q] + turning[p] * axis[q] + w[i] * axis[p] * axis[q]
+             for m, (p, q) in enumerate(SYMMETRIC)]  # fmt: skip
+        B = [B[3 * p + q] + axis[p] * linear[q] for p in range(3) for q in range(3)]
+        moment = add(moment, scale(axis, f[i]))
+    return (A, B, C), moment + push
+
+
+def _sum(frame: tuple[Vector, Vector, Vector], parts: Vector) -> Vector:
+    """The vector with these parts along the first axes of a frame."""
+    total = list(ZERO3)
+    for axis, x in zip(frame, parts, strict=False):
+        total = add(total, scale(axis, x))
+    return total

@@ -12,7 +12,6 @@ from pluriverse.importers.rules import (
     Rule,
     assigned,
     collides_as_unsupported_shape,
-    collides_with_torsion,
     drives_joint,
     drives_many_dofs,
     gain_varies,
@@ -43,7 +42,7 @@ USED = """
     site_bodyid site_type site_size site_pos site_quat
     mesh_vertadr mesh_vertnum mesh_faceadr mesh_facenum mesh_graphadr mesh_pos mesh_quat mesh_vert mesh_face mesh_graph
     mesh_polynum mesh_polyadr mesh_polynormal mesh_polyvertadr mesh_polyvertnum mesh_polyvert
-    pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solimp pair_margin pair_gap
+    pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solreffriction pair_solimp pair_margin pair_gap
     exclude_signature
     eq_type eq_objtype eq_obj1id eq_obj2id eq_active0 eq_solref eq_solimp eq_data
     tendon_adr tendon_num tendon_limited tendon_actfrclimited tendon_actfrcrange tendon_solref_lim tendon_solimp_lim
@@ -216,8 +215,6 @@ RULES = (
         "collides as a height field or a signed distance field",
         collides_as_unsupported_shape,
     ),
-    Rule("geom_condim", "geom", "collides with condim 4 or 6 (torsional or rolling friction)", collides_with_torsion),
-    Rule("pair_dim", "pair", "has condim 4 or 6 (torsional or rolling friction)", lambda m: m.pair_dim > 3),
     Rule("geom_surfacevel flg_surfacevel", "geom", "has a surface velocity", nonzero("geom_surfacevel")),
     Rule("geom_adhesion flg_adhesion", "geom", "has adhesion", nonzero("geom_adhesion")),
     Rule("pair_adhesion", "pair", "has adhesion", nonzero("pair_adhesion")),
@@ -253,12 +250,6 @@ RULES = (
         "",
         "supported are Euler and implicitfast",
         option_other_than("integrator", "mjtIntegrator", "mjINT_EULER mjINT_IMPLICITFAST"),
-    ),
-    Rule(
-        "opt.cone pair_solreffriction",
-        "",
-        "supported is pyramidal",
-        option_other_than("cone", "mjtCone", "mjCONE_PYRAMIDAL"),
     ),
     Rule("opt.solver", "", "supported is Newton", option_other_than("solver", "mjtSolver", "mjSOL_NEWTON")),
     Rule("opt.noslip_iterations opt.noslip_tolerance", "", "supported is 0", option_set("noslip_iterations")),

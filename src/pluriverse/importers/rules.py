@@ -89,10 +89,6 @@ def collides_as_unsupported_shape(m: mujoco.MjModel) -> np.ndarray:
     return collides(m) & _is_one_of(m, "geom_type", "mjtGeom", "mjGEOM_HFIELD mjGEOM_SDF")
 
 
-def collides_with_torsion(m: mujoco.MjModel) -> np.ndarray:
-    return collides(m) & (m.geom_condim > 3)
-
-
 def polynomial_damping(m: mujoco.MjModel) -> np.ndarray:
     """Joints with a dof that has polynomial damping."""
     return np.isin(np.arange(m.njnt), m.dof_jntid[m.dof_dampingpoly.any(axis=1)])

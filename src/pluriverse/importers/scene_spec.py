@@ -92,6 +92,7 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     counts = [
         _add_entity(spec, i, source, child) for i, (source, child) in enumerate(zip(sources, loaded, strict=True))
     ]
+    _add_friction_axes(spec, rigid)
     try:
         mj_model = spec.compile()
     except ValueError as error:
@@ -154,13 +155,21 @@ def _set_options(option: mujoco.MjOption, sim: SimOptions, rigid: RigidOptions) 
     euler = rigid.integrator is constants.integrator.Euler
     option.integrator = mujoco.mjtIntegrator.mjINT_EULER if euler else mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
+    elliptic = rigid.friction_cone is constants.friction_cone.elliptic
+    option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC if elliptic else mujoco.mjtCone.mjCONE_PYRAMIDAL
     option.iterations, option.ls_iterations = rigid.iterations, rigid.ls_iterations
     option.ls_tolerance = rigid.ls_tolerance
     if rigid.tolerance is not None:
         option.tolerance = rigid.tolerance
-    if rigid.impratio is not None:
-        option.impratio = rigid.impratio
+    option.impratio = rigid.impratio if rigid.impratio is not None else 100.0 if elliptic else 1.0
+
+
+def _add_friction_axes(spec: mujoco.MjSpec, rigid: RigidOptions) -> None:
+    """Lets geoms that have sliding friction resist spin, or spin and roll, where the options ask for it."""
+    least = 6 if rigid.enable_rolling_friction else 4 if rigid.enable_torsional_friction else 3
+    for geom in spec.geoms:
+        if geom.condim > 1:
+            geom.condim = max(geom.condim, least)
 
 
 def _adopt_file_options(
@@ -224,6 +233,7 @@ def _options_of(model: Model, sim: SimOptions, rigid: RigidOptions) -> tuple[Sim
             tolerance=opt.tolerance,
             ls_tolerance=opt.ls_tolerance,
             impratio=opt.impratio,
+            friction_cone="elliptic" if opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else "pyramidal",
             enable_collision=not opt.disableflags & int(bits.mjDSBL_CONTACT),
             enable_joint_limit=not opt.disableflags & int(bits.mjDSBL_LIMIT),
             disable_constraint=bool(opt.disableflags & int(bits.mjDSBL_CONSTRAINT)),

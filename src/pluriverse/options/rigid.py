@@ -61,15 +61,15 @@ class RigidOptions(Options):
 
     # contact model
     friction_cone: constants.friction_cone = constants.friction_cone.pyramidal
-    """pyramidal."""
+    """pyramidal or elliptic."""
     contact_resolution: constants.contact_resolution | None = None
     """None or convex."""
     impratio: float | None = None
-    """Frictional over normal impedance of contacts; None: 1."""
+    """Frictional over normal impedance of contacts; None: 1 with pyramidal, 100 with elliptic cones."""
     enable_torsional_friction: bool = False
-    """Must be False."""
+    """Geoms with sliding friction resist turning about the contact normal too (condim 4)."""
     enable_rolling_friction: bool = False
-    """Must be False."""
+    """Geoms with sliding friction resist turning and rolling too (condim 6)."""
 
     # hints to Genesis's algorithms and capacities of its buffers, accepted without effect
     max_collision_pairs: int = 150
@@ -118,13 +118,10 @@ class RigidOptions(Options):
         """Options, whether they are set to something unsupported, and what to do instead."""
         return (
             ("constraint_solver", self.constraint_solver is not constants.constraint_solver.Newton, "use Newton"),
-            ("friction_cone", self.friction_cone is not constants.friction_cone.pyramidal, "use pyramidal"),
             ("contact_resolution", self.contact_resolution is constants.contact_resolution.signorini, "use convex"),
             ("noslip_iterations", self.noslip_iterations != 0, "use 0"),
             ("constraint_timeconst", self.constraint_timeconst is not None, "author solref in the model file"),
             ("enable_neutral_collision", self.enable_neutral_collision is False, "exclude the pairs in the model file"),
-            ("enable_torsional_friction", self.enable_torsional_friction, "use False"),
-            ("enable_rolling_friction", self.enable_rolling_friction, "use False"),
             ("use_hibernation", self.use_hibernation, "use False"),
         )
 

@@ -26,6 +26,7 @@ def step_settings(model: Model, rigid: RigidOptions) -> StepSettings:
         tolerance=opt.tolerance,
         ls_tolerance=opt.ls_tolerance,
         impratio=opt.impratio,
+        cone="elliptic" if opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else "pyramidal",
         contacts=constraints and enabled("CONTACT"),
         limits=constraints and enabled("LIMIT"),
         equalities=constraints and enabled("EQUALITY"),
