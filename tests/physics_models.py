@@ -89,6 +89,8 @@ TORSION = """
   <joint axis="0 0 1"/><geom size=".1" condim="1"/></body>
 """
 
+UNTOUCHED = '<default><geom contype="0" conaffinity="0"/></default>'
+
 SMALL = {
     "joints": world(JOINTS, before='<default><geom contype="0" conaffinity="0"/></default>'),
     "gravcomp": world(
@@ -125,6 +127,61 @@ SMALL = {
         after="""<equality><joint joint1="a" joint2="b" polycoef=".1 .5 -.3 .2 .1" solref=".05 .7"/>
           <joint joint1="c" polycoef=".05 0 0 0 0" solimp=".8 .95 .02 .3 3"/>
           <joint joint1="d" joint2="a" solref="-300 -20"/><joint joint1="d" active="false"/></equality>""",
+    ),
+    "connect": world(
+        """<body name="a" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3"/></body>
+           <body name="b" pos=".5 0 1" euler="20 30 40"><freejoint/><geom type="box" size=".1 .2 .1"/></body>
+           <body name="c" pos="0 1 1"><freejoint/><geom size=".1" pos=".1 0 0"/></body>""",
+        before=UNTOUCHED,
+        after="""<equality><connect body1="a" body2="b" anchor=".2 .1 .05" solimp=".8 .95 .02 .3 3"/>
+          <weld body1="b" body2="c" anchor=".1 .05 .2" torquescale=".7" solref=".05 .7"/>
+          <weld body1="c" body2="a" relpose=".1 1 .1 1 .1 .2 .1" solref="-300 -20" active="false"/>
+          <connect body1="c" anchor="0 .1 .1"/></equality>""",
+    ),
+    "four_bar": world(
+        """<body name="base" pos="0 0 1"><freejoint/><geom type="box" size=".3 .1 .05"/>
+             <body pos="-.2 0 .05"><joint name="crank" axis="0 1 0"/>
+               <geom type="capsule" fromto="0 0 0 0 0 .2" size=".02"/>
+               <body name="rod" pos="0 0 .2"><joint axis="0 1 0"/>
+                 <geom type="capsule" fromto="0 0 0 .4 0 .1" size=".02"/></body></body>
+             <body name="rocker" pos=".2 0 .05"><joint axis="0 1 0" damping=".1"/>
+               <geom type="capsule" fromto="0 0 0 0 0 .3" size=".02"/></body></body>""",
+        before=UNTOUCHED,
+        after="""<equality><connect name="pin" body1="rod" body2="rocker" anchor=".4 0 .1"/></equality>
+          <actuator><motor joint="crank"/></actuator>""",
+    ),
+    "sites": world(
+        """<body pos="0 0 1"><joint axis="0 1 0" pos=".2 0 .1"/><joint type="slide" axis="1 0 0"/><joint type="ball"/>
+             <geom type="box" size=".1 .15 .2"/>
+             <body pos=".3 0 0"><joint axis="0 1 0"/><joint axis="1 0 1"/><geom type="box" size=".1 .2 .3"/>
+               <site name="a" pos=".1 .2 .1" euler="10 20 30"/></body>
+             <body pos="0 .3 0" euler="20 30 40"><joint type="ball"/><geom type="box" size=".1 .2 .1"/>
+               <body name="fixed" pos=".1 0 0" euler="1 2 50"><geom type="box" size=".1 .1 .05"/>
+                 <site name="b" pos=".1 0 .1" euler="50 20 30"/></body></body></body>
+           <body name="post" pos=".2 .4 1.2"><site name="c" pos="0 0 .1" euler="0 30 0"/></body>""",
+        before=UNTOUCHED,
+        after="""<equality><weld site1="a" site2="b" torquescale="2" solimp=".5 .7 .1"/>
+          <connect site1="b" site2="c" solref=".1 1"/><connect body1="fixed" body2="post" anchor="0 .1 0"/>
+          <weld site1="c" site2="a" solref=".2 1" active="false"/></equality>""",
+    ),
+    "mocap": world(
+        f"""{FLOOR}
+           <body name="target" mocap="true" pos=".6 0 .7" euler="0 40 0"><geom type="capsule" size=".05 .1"/>
+             <body name="tool" pos="0 0 .1" euler="30 0 0"><geom type="capsule" size=".04 .1"/>
+               <site name="tip" pos="0 .1 0"/><site name="grip" euler="0 0 20"/></body>
+             <body pos="0 0 -.2"><joint name="hung" axis="0 1 0"/><geom size=".05" pos="0 0 -.1"/>
+               <body pos="0 0 -.2"><joint type="ball"/><geom size=".04" pos=".02 0 -.1"/></body></body></body>
+           <body name="plate" mocap="true" pos="-.5 0 .3" euler="5 10 0"><geom type="plane" size="1 1 .1"/></body>
+           <body pos="0 0 .4"><joint axis="0 0 1" damping=".1"/><joint axis="0 1 0" damping=".1"/><geom size=".05"/>
+             <body pos=".3 0 0"><joint axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 -.2 0 0" size=".03"/>
+               <body name="hand" pos=".3 0 0"><joint type="ball" damping=".01"/><geom type="box" size=".05 .04 .03"/>
+                 <site name="palm" pos="0 0 .03"/></body></body></body>
+           <body pos=".55 .05 .9"><freejoint/><geom size=".08"/></body>
+           <body pos="-.6 0 .35"><freejoint/><geom type="box" size=".05 .06 .07"/></body>""",
+        before='<default><geom condim="3"/></default>',
+        after="""<equality><weld name="drag" body1="target" body2="hand" torquescale=".3" solref=".04 1"/>
+          <connect site1="palm" site2="tip" active="false"/><weld site1="grip" site2="palm" active="false"/></equality>
+          <contact><exclude body1="tool" body2="hand"/></contact>""",
     ),
     "limits": world(
         """<body pos="0 0 1"><joint type="ball" range="0 40" limited="true" margin=".1"/><geom size=".1" pos=".3 0 0"/>

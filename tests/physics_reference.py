@@ -51,10 +51,13 @@ class Sample:
     warmstart: np.ndarray
     ctrl: np.ndarray
     act: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    mocap: np.ndarray | None = None  # (7 nmocap,); None: where the model has them
+    eq_active: np.ndarray | None = None  # (neq,) 0 or 1; None: as the model says
 
     def rounded(self) -> Sample:
         """What is left of it in float32."""
-        return Sample(*(np.float32(x).astype(float) for x in (self.qpos, self.qvel, self.warmstart, self.ctrl, self.act)))
+        parts = {name: np.float32(x).astype(float) for name, x in vars(self).items() if x is not None}
+        return replace(self, **parts)
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ def samples(mj_model: mujoco.MjModel, count: int, *, seed: int = 0) -> list[Samp
     low = np.where(limited, mj_model.actuator_ctrlrange[:, 0], -1.0)
     high = np.where(limited, mj_model.actuator_ctrlrange[:, 1], 1.0)
     spread = np.concatenate([SPREAD[t] for t in mj_model.jnt_type]) if mj_model.njnt else np.zeros(0)
+    mocap = mocap_rest(Model.from_mujoco(mj_model))
     while len(found) < count:
         mujoco.mj_resetData(mj_model, data)
         mujoco.mj_integratePos(mj_model, data.qpos, rng.normal(size=mj_model.nv) * spread, 1.0)
@@ -86,11 +90,20 @@ def samples(mj_model: mujoco.MjModel, count: int, *, seed: int = 0) -> list[Samp
         for k in range(48):
             if k % 8 == 0:
                 data.ctrl[:] = rng.uniform(low, high)
+                _move_mocap(mj_model, data, mocap + 0.1 * rng.normal(size=len(mocap)))
+                data.eq_active[:] = rng.random(mj_model.neq) < np.where(mj_model.eq_active0, 0.9, 0.2)
             if k in (2, 17, 32, 47):
                 state = (data.qpos, data.qvel, data.qacc_warmstart, data.ctrl, data.act)
-                found.append(Sample(*(x.copy() for x in state)))
+                poses = np.concatenate([data.mocap_pos, data.mocap_quat], axis=1).ravel()
+                found.append(Sample(*(x.copy() for x in state), poses, data.eq_active.astype(float)))
             mujoco.mj_step(mj_model, data)
     return found[:count]
+
+
+def _move_mocap(mj_model: mujoco.MjModel, data: mujoco.MjData, poses: np.ndarray) -> None:
+    """Puts the mocap bodies at poses (7 nmocap,), the quaternions of any length."""
+    rows = poses.reshape(mj_model.nmocap, 7)
+    data.mocap_pos[:], data.mocap_quat[:] = rows[:, :3], rows[:, 3:]
 
 
 def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
@@ -142,6 +155,10 @@ def mujoco_data(mj_model: mujoco.MjModel, sample: Sample) -> mujoco.MjData:
     data = mujoco.MjData(mj_model)
     data.qpos[:], data.qvel[:], data.ctrl[:], data.act[:] = sample.qpos, sample.qvel, sample.ctrl, sample.act
     data.qacc_warmstart[:] = sample.warmstart
+    if sample.mocap is not None:
+        _move_mocap(mj_model, data, sample.mocap)
+    if sample.eq_active is not None:
+        data.eq_active[:] = sample.eq_active
     mujoco.mj_forward(mj_model, data)
     return data
 
@@ -185,8 +202,10 @@ class FloatStep:
             "gravity": mj_model.opt.gravity.tolist(),
             "ctrl": sample.ctrl.tolist(),
             "act": sample.act.tolist(),
-            "mocap": mocap_rest(self.model).tolist(),
-            "eq_active": mj_model.eq_active0.astype(float).tolist(),
+            "mocap": (mocap_rest(self.model) if sample.mocap is None else sample.mocap).tolist(),
+            "eq_active": np.asarray(
+                mj_model.eq_active0 if sample.eq_active is None else sample.eq_active, dtype=float
+            ).tolist(),
         }
         self.run = Numbers(buffers)
         self.inputs = Inputs.of(self.model, self.run)
@@ -258,6 +277,10 @@ def state_of(
         state.qacc[:, k] = torch.tensor(sample.warmstart)
         state.control[:, :, k] = torch.tensor(control_rows(mj_model, sample.ctrl))
         state.ctrl[:, k], state.act[:, k] = torch.tensor(sample.ctrl), torch.tensor(sample.act)
+        if sample.mocap is not None:
+            state.mocap[:, k] = torch.tensor(sample.mocap)
+        if sample.eq_active is not None:
+            state.eq_active[:, k] = torch.tensor(sample.eq_active)
     state.gravity[:] = torch.tensor(mj_model.opt.gravity)[:, None]
     return state
 

@@ -106,7 +106,7 @@ class Model:
     body_dofadr: np.ndarray = _array("nbody", "first degree of freedom; -1: none")
     body_geomnum: np.ndarray = _array("nbody", "number of geoms")
     body_geomadr: np.ndarray = _array("nbody", "first geom; -1: none")
-    body_treeid: np.ndarray = _array("nbody", "the body's moving tree; -1: it never moves")
+    body_treeid: np.ndarray = _array("nbody", "the body's moving tree; -1: no joint moves it")
     body_pos: np.ndarray = _array("nbody 3", "frame origin in the parent's frame [m]")
     body_quat: np.ndarray = _array("nbody 4", "frame orientation in the parent's frame")
     body_ipos: np.ndarray = _array("nbody 3", "centre of mass in the body frame [m]")
@@ -223,7 +223,7 @@ class Model:
     eq_objtype: np.ndarray = _array("neq", "mjtObj of both objects")
     eq_obj1id: np.ndarray = _array("neq", "first object: body, site, joint that follows, or tendon")
     eq_obj2id: np.ndarray = _array("neq", "second object; -1: none")
-    eq_active0: np.ndarray = _array("neq", "active from the start")
+    eq_active0: np.ndarray = _array("neq", "active from the start", INPUT)
     eq_solref: np.ndarray = _array("neq 2", "reference")
     eq_solimp: np.ndarray = _array("neq 5", "impedance")
     eq_data: np.ndarray = _array("neq *", "anchors and relative pose, or polynomial coefficients, by type")
@@ -320,7 +320,7 @@ class Model:
         """sha256 (hex) over everything that generated kernels may fold into their code.
 
         Left out are names, colours and keyframes, and what kernels read per environment: friction, actuator gains
-        and ranges, gravity.
+        and ranges, gravity, which equality constraints are active.
         """
         options = dataclasses.replace(self.opt, gravity=np.zeros(0))
         return _digest(self, options, {CONSTANT})

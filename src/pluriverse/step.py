@@ -8,6 +8,7 @@ from typing import Any
 
 from pluriverse.constraints.candidates import candidates
 from pluriverse.constraints.contacts import Contacts
+from pluriverse.constraints.equalities import equality_rows
 from pluriverse.constraints.joint_space import JointSpace, solve_joint_space
 from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
 from pluriverse.constraints.rows import JointRows, joint_rows
@@ -145,6 +146,8 @@ def constrained_acceleration(
 ) -> Any:
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
     rows = joint_rows(tree, qpos, qvel, settings)
+    if settings.equalities and tree.model.neq:
+        rows.rows += equality_rows(tree, smooth.poses, smooth.velocities, qpos, qvel, inputs.eq_active, settings)
     contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
@@ -277,17 +280,17 @@ SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured:
 
 
 def needs_joint_space(model: Model, settings: StepSettings) -> bool:
-    """Whether some row couples limbs or bodies: a joint equality, a ball joint's limit, a contact between two moving
+    """Whether some row couples limbs or bodies: an equality, a ball joint's limit, a contact between two moving
     bodies."""
     from pluriverse.collision_pairs import contact_pairs, is_written
 
-    if settings.equalities and any(model.eq_active0):
+    if settings.equalities and model.neq:
         return True
     if settings.limits and any(model.jnt_limited[j] and model.jnt_type[j] == 1 for j in range(model.njnt)):
         return True
-    weld = model.body_weldid[model.geom_bodyid]
+    moves = model.body_treeid[model.geom_bodyid] >= 0
     return settings.contacts and any(
-        weld[p.geom1] and weld[p.geom2] for p in contact_pairs(model) if is_written(model, p)
+        moves[p.geom1] and moves[p.geom2] for p in contact_pairs(model) if is_written(model, p)
     )
 
 

@@ -31,7 +31,8 @@ SHOWN = {
 
 
 def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
-    """(n, 3) weight D, residual J a - aref, and dry friction of each row."""
+    """(n, 3) weight D, residual J a - aref, and dry friction of each row. A row of an equality says the same with the
+    other sign."""
     problem, qacc = solver_problem(floats, acceleration), acceleration.tolist()
     rows: list[list[float]] = []
     for r in problem.joint_rows.rows if problem else ():
@@ -40,7 +41,8 @@ def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
             second = r.residual(qacc)
             rows.append([weight, (first + second) / 2, weight * (second - first) / 2])
         elif r.weight > 0:
-            rows.append([r.weight, r.residual(qacc), 0.0])
+            residual = r.residual(qacc)
+            rows.append([r.weight, abs(residual) if r.two_sided else residual, 0.0])
     if problem and problem.contacts.capacity:
         rows += contact_rows(problem.contacts)
     return np.array(rows).reshape(-1, 3)
@@ -78,7 +80,9 @@ def mujoco_rows(mj_model: mujoco.MjModel, data: mujoco.MjData, acceleration: np.
     """The same of MuJoCo."""
     residual = np.zeros(data.nefc)
     mujoco.mj_mulJacVec(mj_model, data, residual, acceleration)
-    return np.stack([data.efc_D, residual - data.efc_aref, data.efc_frictionloss], axis=1)
+    residual -= data.efc_aref
+    residual[: data.ne] = np.abs(residual[: data.ne])
+    return np.stack([data.efc_D, residual, data.efc_frictionloss], axis=1)
 
 
 def assert_same_rows(mj_model: mujoco.MjModel, data: mujoco.MjData, floats: FloatStep) -> None:

@@ -79,8 +79,8 @@ class SinglePair:
         geoms = tuple((p.geom1, p.geom2)[side] for p in c.pairs)
         node = ((c.other, c.node), (c.node, None))[c.flipped][side]
         if node is None:
-            place, axes = tree.static_geoms[geoms[0]]
-            position, rotation = sub(tree.constants([place]), self.poses[c.node].world), tree.constants([axes])
+            place, rotation = tree.fixed_geom(geoms[0])
+            position = sub(place, self.poses[c.node].world)
         else:
             local, frame = tree.geom_frame(geoms)
             position = add(between(self.poses, c.node, node), self.poses[node].point(local))

@@ -1,4 +1,4 @@
-"""Constraint rows on joint coordinates: limits, dry friction, joint equalities.
+"""Constraint rows on joint coordinates: limits, dry friction; those of equalities are in `equalities`.
 
 A one-sided row costs D/2 min(J a - reference, 0)^2, a two-sided one D/2 (J a - reference)^2. Dry friction, whose
 force is D (a - reference) clamped to +-loss, is the sum of two one-sided rows, one of negative weight, and a constant
@@ -16,8 +16,6 @@ from pluriverse.dynamics.tree import BALL, FREE, Joint, Node, Tree
 from pluriverse.trace.functions import minimum, reciprocal, select, sqrt
 
 from .impedance import impedance, stiffness_and_damping, weight
-
-JOINT_EQUALITY = 2  # mjtEq
 
 
 @dataclass(eq=False)
@@ -58,8 +56,6 @@ def joint_rows(tree: Tree, qpos: list[Any], qvel: list[Any], settings: Any) -> J
             if settings.limits and tree.model.jnt_limited[joint.ids[0]] and joint.type != FREE:
                 rows = _ball_limit if joint.type == BALL else _limits
                 found.rows += rows(tree, node, joint, qpos, qvel, settings)
-    if settings.equalities:
-        found.rows += _equalities(tree, qpos, qvel, settings)
     return found
 
 
@@ -122,37 +118,3 @@ def _add_friction_loss(
     found.rows.append(Row((dof,), (1.0,), reference + slip, D, node.trunk))
     found.rows.append(Row((dof,), (1.0,), reference - slip, -D, node.trunk))
     found.constant_forces[dof] = -loss
-
-
-def _equalities(tree: Tree, qpos: Any, qvel: Any, settings: Any) -> list[Row]:
-    """Joint equalities: q1 - q1_0 = polynomial(q2 - q2_0)."""
-    model, rows = tree.model, []
-    for e in range(model.neq):
-        if model.eq_type[e] != JOINT_EQUALITY or not model.eq_active0[e]:
-            continue
-        first, second = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
-        polynomial = [float(c) for c in model.eq_data[e, :5]]
-
-        def place(j: int) -> tuple[Any, int]:
-            row = int(model.jnt_qposadr[j])
-            return qpos[row] - float(model.qpos0[row]), int(model.jnt_dofadr[j])
-
-        q1, d1 = place(first)
-        if second < 0:
-            position, dofs, coefficients = q1 - polynomial[0], [d1], [1.0]
-            inverse_inertia = float(model.dof_invweight0[d1])
-        else:
-            q2, d2 = place(second)
-            value: Any = polynomial[4]
-            slope: Any = 4.0 * polynomial[4]
-            for c in reversed(polynomial[:4]):
-                value = value * q2 + c
-            for power in (3, 2, 1):
-                slope = slope * q2 + power * polynomial[power]
-            position, dofs, coefficients = q1 - value, [d1, d2], [1.0, -slope]
-            inverse_inertia = float(model.dof_invweight0[d1] + model.dof_invweight0[d2])
-        k, b = stiffness_and_damping(model.eq_solref[e], model.eq_solimp[e], settings.dt, settings.refsafe)
-        d = impedance(model.eq_solimp[e], position)
-        reference = -(dot(coefficients, [qvel[i] for i in dofs]) * b) - d * position * k
-        rows.append(Row(tuple(dofs), tuple(coefficients), reference, weight(d, inverse_inertia), True, two_sided=True))
-    return rows

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.dynamics.kinematics import body_motions, forward_kinematics, unit_quaternion
-from pluriverse.dynamics.spatial import add, cross, quaternion_product, scale
-from pluriverse.dynamics.tree import BALL, FREE, HINGE, Node, Tree, rotation, tidy
+from pluriverse.dynamics.spatial import add, cross, matvec, quaternion_product, scale
+from pluriverse.dynamics.tree import BALL, FREE, HINGE, FixedBody, Node, Tree, rotation, tidy
 from pluriverse.trace.functions import cos, sin
 
 BODY_STATE_ROWS = 13  # position (3), quaternion (4), angular velocity (3), linear velocity of the frame origin (3)
@@ -22,17 +22,17 @@ def body_states(tree: Tree, qpos: list[Any], qvel: list[Any]) -> list[list[Any]]
     turns = orientations(tree, qpos)
     states = []
     for body in range(tree.model.nbody):
-        place, quaternion = frame_on_moving_body(tree, body)
-        weld = int(tree.model.body_weldid[body])
-        if weld == 0:
-            states.append([*place, *quaternion, *[0.0] * 6])
+        place, quaternion = frame_on_carrier(tree, body)
+        carrier = tree.carrier_of(body)
+        if isinstance(carrier, FixedBody):
+            position = add(carrier.position, matvec(carrier.rotation, place))
+            states.append([*position, *quaternion_product(unit_quaternion(carrier.quaternion), quaternion), *[0.0] * 6])
             continue
-        node = tree.node(weld)
-        offset = poses[node].point(place)  # from the reference point
-        motion = motions[node]
+        offset = poses[carrier].point(place)  # from the reference point
+        motion = motions[carrier]
         linear = add(motion[3:], cross(motion[:3], offset))
-        turn = quaternion_product(turns[node], quaternion)
-        states.append([*add(poses[node].world, offset), *turn, *motion[:3], *linear])
+        turn = quaternion_product(turns[carrier], quaternion)
+        states.append([*add(poses[carrier].world, offset), *turn, *motion[:3], *linear])
     return states
 
 
@@ -40,9 +40,9 @@ def orientations(tree: Tree, qpos: list[Any]) -> dict[Node, list[Any]]:
     """The quaternion of each moving body, of the sign that MuJoCo's xquat has: a product from the root on."""
     turns: dict[Node, list[Any]] = {}
     for node in tree.nodes:
-        start = turns[node.parent] if node.parent else [1.0, 0.0, 0.0, 0.0]
+        start = turns[node.parent] if node.parent else unit_quaternion(tree.fixed[node.carrier].quaternion)
         body = node.bodies[0]
-        _, before = frame_on_moving_body(tree, int(tree.model.body_parentid[body]))
+        _, before = frame_on_carrier(tree, int(tree.model.body_parentid[body]))
         turn = quaternion_product(start, _product(before, tree.model.body_quat[body].tolist()))
         for joint in node.joints:
             row = joint.qpos[0]
@@ -57,8 +57,8 @@ def orientations(tree: Tree, qpos: list[Any]) -> dict[Node, list[Any]]:
     return turns
 
 
-def frame_on_moving_body(tree: Tree, body: int) -> tuple[list[float], list[float]]:
-    """A body's frame in that of the moving body (or world) which carries it: position, quaternion."""
+def frame_on_carrier(tree: Tree, body: int) -> tuple[list[float], list[float]]:
+    """A body's frame in that of the moving or fixed body which carries it: position, quaternion."""
     model = tree.model
     place, turn = np.zeros(3), [1.0, 0.0, 0.0, 0.0]
     while body != int(model.body_weldid[body]):

@@ -43,7 +43,7 @@ class Pose:
     origin: Vector  # of the body frame, from the reference point
     step: Vector  # reference point, from the parent's (roots: from `base`)
     reach: Vector  # reference point, from `base`
-    # world position that the tree's distances are counted from: a free root's own position, else the world origin
+    # world position that the tree's distances are counted from: a free root's own position, else that of its carrier
     base: Vector
     columns: list[Vector]  # joint columns S, one per dof: motion per unit joint velocity
 
@@ -75,7 +75,9 @@ def _place(tree: Tree, node: Node, parent: Pose | None, qpos: list[Any]) -> Pose
         return Pose(rotation, ZERO3, ZERO3, ZERO3, list(qpos[rows : rows + 3]), columns)
 
     if parent is None:
-        rotation, offset, base = list(node.rotation), list(node.position), ZERO3
+        carrier = tree.fixed[node.carrier]
+        rotation, base = matmul(carrier.rotation, node.rotation), carrier.position
+        offset = matvec(carrier.rotation, node.position)
     else:
         rotation, offset, base = matmul(parent.rotation, node.rotation), parent.point(node.position), parent.base
     anchor = matvec(rotation, first.anchor)

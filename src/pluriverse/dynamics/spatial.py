@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pluriverse.trace.functions import maximum, reciprocal, select
+from pluriverse.trace.functions import maximum, reciprocal, rsqrt, select
 
 Vector = list[Any]
 SYMMETRIC = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of a symmetric 3x3's six numbers
@@ -93,6 +93,23 @@ def quaternion_matrix(q: Sequence[Any]) -> Vector:
         x * ys + w * zs, 1.0 - (x * xs + z * zs), y * zs - w * xs,
         x * zs - w * ys, y * zs + w * xs, 1.0 - (x * xs + y * ys),
     ]  # fmt: skip
+
+
+def matrix_quaternion(R: Sequence[Any]) -> Vector:
+    """The unit quaternion of a rotation matrix whose first number is not negative.
+
+    Of the four rows of 4 q q', the one with the largest number on the diagonal is the most exact multiple of q.
+    """
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
+    w, x, y, z = 1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz
+    wx, wy, wz, xy, xz, yz = zy - yz, xz - zx, yx - xy, xy + yx, xz + zx, yz + zy
+    best, largest = [w, wx, wy, wz], w
+    for candidate, size in (([wx, x, xy, xz], x), ([wy, xy, y, yz], y), ([wz, xz, yz, z], z)):
+        better = size > largest
+        best = [select(better, new, old) for new, old in zip(candidate, best, strict=True)]
+        largest = select(better, size, largest)
+    half = 0.5 * rsqrt(largest)
+    return scale(best, select(best[0] < 0.0, -half, half))
 
 
 def quaternion_product(p: Sequence[Any], q: Sequence[Any]) -> Vector:

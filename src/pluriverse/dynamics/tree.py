@@ -4,6 +4,9 @@ Bodies without joints are merged into the body that carries them: what is left a
 parent. Where limbs are alike, they can share the code: with L lanes a node stands for L bodies of the same structure,
 one a lane, and its constants are lane constants. Nodes that all lanes share (the trunk) stand for one body, computed
 on every lane.
+
+The world and the mocap bodies, which are moved from outside, are no nodes: no joint moves them, they have no velocity,
+and what hangs on them by a joint is the root of a tree.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import numpy as np
 
 from pluriverse.model import Model
 
+from .spatial import IDENTITY, ZERO3, Vector, add, matmul, matvec, quaternion_matrix
+
+MOCAP_ROWS = 7  # position, quaternion
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 QPOS_WIDTH, DOF_WIDTH = (7, 4, 1, 1), (6, 3, 1, 1)
 GEOM_STRUCTURE = (
@@ -65,9 +71,10 @@ class Node:
     index: int
     bodies: tuple[int, ...]
     parent: Node | None
+    carrier: int  # of a root: the fixed body that it hangs on
     trunk: bool
-    position: list[Any]  # frame origin in the parent node's frame [m]
-    rotation: list[Any]  # frame axes in the parent node's frame (9)
+    position: list[Any]  # frame origin in the frame of the parent node or carrier [m]
+    rotation: list[Any]  # frame axes in the frame of the parent node or carrier (9)
     mass: Any
     centre: list[Any]  # of mass [m]
     moments: list[Any]  # of inertia about the centre of mass, body axes (6)
@@ -82,14 +89,26 @@ class Node:
         return self.parent is not None and self.parent.trunk and not self.trunk
 
 
-class Tree:
-    """All moving bodies, parents before children, and the fixed geoms."""
+@dataclass(frozen=True, eq=False)
+class FixedBody:
+    """A body that no joint moves, in world axes."""
 
-    def __init__(self, model: Model, run: Any, lanes: list[list[tuple[int, ...]]] | None = None) -> None:
+    position: Vector  # frame origin [m]
+    rotation: Vector  # frame axes (9)
+    quaternion: Vector  # of any length
+
+
+class Tree:
+    """All moving bodies, parents before children, and the fixed ones: the world and the mocap bodies.
+
+    mocap: the buffer of the mocap bodies' poses (`State.mocap`); a model without any needs none.
+    """
+
+    def __init__(self, model: Model, run: Any, mocap: Any = None) -> None:
         self.model, self.run = model, run
         self.merged = merge_fixed_bodies(model)
+        self.fixed = {body: self._fixed_body(body, mocap) for body in self.merged if model.body_treeid[body] < 0}
         self.nodes: list[Node] = []
-        self.static_geoms = self.merged.pop(0).geoms if 0 in self.merged else {}
         self._node_of: dict[int, Node] = {}
         for bodies in lane_groups(model, self.merged, run.lanes):
             self._add(bodies)
@@ -101,6 +120,16 @@ class Tree:
     def node(self, body: int) -> Node:
         """The node of a moving body."""
         return self._node_of[body]
+
+    def carrier_of(self, body: int) -> Node | FixedBody:
+        """What a body is, or is fixed to."""
+        weld = int(self.model.body_weldid[body])
+        return self.fixed[weld] if weld in self.fixed else self._node_of[weld]
+
+    def body_frame(self, body: int) -> tuple[list[Any], list[Any]]:
+        """Position and rotation of a body in the frame of its carrier."""
+        place, axes = self.merged[int(self.model.body_weldid[body])].bodies[body]
+        return self.constants([place]), self.constants([axes])
 
     def constant(self, array: np.ndarray, ids: tuple[int, ...]) -> Any:
         """The value of a model array at each lane's id."""
@@ -119,9 +148,22 @@ class Tree:
         return self.run.constant([tidy(v) for v in (values[:1] if equal else values)])
 
     def geom_frame(self, geoms: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-        """Position and rotation of a geom of a moving body in its node's frame."""
+        """Position and rotation of a geom (on each lane) in the frame of its carrier."""
         frames = [self.merged[int(self.model.body_weldid[self.model.geom_bodyid[g]])].geoms[g] for g in geoms]
         return self.constants([f[0] for f in frames]), self.constants([f[1] for f in frames])
+
+    def fixed_geom(self, geom: int) -> tuple[Vector, Vector]:
+        """Position and rotation of a geom of a fixed body in the world."""
+        carrier = self.fixed[int(self.model.body_weldid[self.model.geom_bodyid[geom]])]
+        place, axes = self.geom_frame((geom,))
+        return add(carrier.position, matvec(carrier.rotation, place)), matmul(carrier.rotation, axes)
+
+    def _fixed_body(self, body: int, mocap: Any) -> FixedBody:
+        if body == 0:
+            return FixedBody(ZERO3, IDENTITY, [1.0, 0.0, 0.0, 0.0])
+        first = MOCAP_ROWS * int(self.model.body_mocapid[body])
+        pose = [mocap.read(first + k) for k in range(MOCAP_ROWS)]
+        return FixedBody(pose[:3], quaternion_matrix(pose[3:]), pose[3:])
 
     def _add(self, bodies: tuple[int, ...]) -> None:
         parts = [self.merged[b] for b in bodies]
@@ -131,6 +173,7 @@ class Tree:
             index=len(self.nodes),
             bodies=bodies,
             parent=parent,
+            carrier=parts[0].parent,
             trunk=len(set(bodies)) == 1,
             position=self.constants([p.position for p in parts]),
             rotation=self.constants([p.rotation for p in parts]),
@@ -161,9 +204,9 @@ class Tree:
 
 @dataclass
 class MergedBody:
-    """A moving body together with the bodies fixed to it."""
+    """A moving body, or a fixed one, together with the bodies fixed to it."""
 
-    parent: int  # the moving body that it hangs on, 0 for the world
+    parent: int  # the moving or fixed body that it hangs on
     position: np.ndarray
     rotation: np.ndarray  # (3, 3)
     mass: float
@@ -171,11 +214,13 @@ class MergedBody:
     moments: np.ndarray  # (6,)
     lifted: float
     lifted_centre: np.ndarray
-    geoms: dict[int, tuple[np.ndarray, np.ndarray]]  # geom -> position, rotation in the body's frame
+    bodies: dict[int, tuple[np.ndarray, np.ndarray]]  # body -> position, rotation in this body's frame
+    geoms: dict[int, tuple[np.ndarray, np.ndarray]]  # geom -> position, rotation in this body's frame
 
 
 def merge_fixed_bodies(model: Model) -> dict[int, MergedBody]:
-    """For each body that moves against its parent (and the world, 0): itself with all bodies fixed to it."""
+    """For each body that moves against its parent (and each fixed one: the world, 0, and the mocap bodies): itself with
+    all bodies fixed to it."""
     frames: dict[int, tuple[np.ndarray, np.ndarray]] = {0: (np.zeros(3), np.eye(3))}  # in the frame of its weld body
     members: dict[int, list[int]] = {}
     for body in range(model.nbody):
@@ -219,6 +264,7 @@ def _merge(model: Model, weld: int, bodies: list[int], frames: dict[int, Any]) -
         moments=np.array([inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]),
         lifted=float(lifted),
         lifted_centre=lifts @ centres / lifted if lifted else np.zeros(3),
+        bodies={b: frames[b] for b in bodies},
         geoms=geoms,
     )
 
@@ -227,9 +273,9 @@ def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list
     """The bodies of each node by lane, depth first: limbs of equal structure that hang on one trunk body share a
     node."""
     children: dict[int, list[int]] = {}
-    for body, part in merged.items():
-        if body:
-            children.setdefault(part.parent, []).append(body)
+    moving = [body for body in merged if model.body_treeid[body] >= 0]
+    for body in moving:
+        children.setdefault(merged[body].parent, []).append(body)
 
     def structure(body: int) -> tuple[Any, ...]:
         joints = range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body]))
@@ -263,8 +309,9 @@ def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list
             else:
                 grow((first,) * lanes)
 
-    for root in children.get(0, ()):
-        grow((root,) * lanes)
+    for body in moving:
+        if model.body_treeid[merged[body].parent] < 0:
+            grow((body,) * lanes)
     return groups
 
 

@@ -199,7 +199,6 @@ RULES = (
         limits_gravcomp,
     ),
     # bodies
-    Rule("body_mocapid nmocap", "body", "is a mocap body", assigned("body_mocapid")),
     Rule(
         "body_plugin nplugin npluginattr npluginstate plugin plugin_attr plugin_attradr plugin_stateadr "
         "plugin_statenum",
@@ -222,8 +221,8 @@ RULES = (
     Rule(
         "eq_type",
         "equality",
-        "is not of type joint (connect, weld, tendon, flex ...)",
-        other_than("eq_type", "mjtEq", "mjEQ_JOINT"),
+        "is not of type connect, weld or joint (tendon, flex ...)",
+        other_than("eq_type", "mjtEq", "mjEQ_CONNECT mjEQ_WELD mjEQ_JOINT"),
     ),
     Rule(
         "ntendon tendon_type tendon_adr tendon_num nwrap wrap_type wrap_objid wrap_prm tendon_stiffness "
