@@ -133,10 +133,10 @@ SMALL = {
            <body name="b" pos=".5 0 1" euler="20 30 40"><freejoint/><geom type="box" size=".1 .2 .1"/></body>
            <body name="c" pos="0 1 1"><freejoint/><geom size=".1" pos=".1 0 0"/></body>""",
         before=UNTOUCHED,
-        after="""<equality><connect body1="a" body2="b" anchor=".2 .1 .05" solimp=".8 .95 .02 .3 3"/>
-          <weld body1="b" body2="c" anchor=".1 .05 .2" torquescale=".7" solref=".05 .7"/>
+        after="""<equality><connect body1="a" body2="b" anchor=".2 .1 .05" solref=".05 .8" solimp=".8 .95 .02 .3 3"/>
+          <weld body1="b" body2="c" anchor=".1 .05 .2" torquescale=".7" solref=".1 .7"/>
           <weld body1="c" body2="a" relpose=".1 1 .1 1 .1 .2 .1" solref="-300 -20" active="false"/>
-          <connect body1="c" anchor="0 .1 .1"/></equality>""",
+          <connect body1="c" anchor="0 .1 .1" solref=".06 1"/></equality>""",
     ),
     "four_bar": world(
         """<body name="base" pos="0 0 1"><freejoint/><geom type="box" size=".3 .1 .05"/>
@@ -151,9 +151,9 @@ SMALL = {
           <actuator><motor joint="crank"/></actuator>""",
     ),
     "sites": world(
-        """<body pos="0 0 1"><joint axis="0 1 0" pos=".2 0 .1"/><joint type="slide" axis="1 0 0"/><joint type="ball"/>
+        """<body pos="0 0 1"><joint axis="0 1 1" pos="0 .2 0"/><joint type="slide" axis="1 0 0"/>
              <geom type="box" size=".1 .15 .2"/>
-             <body pos=".3 0 0"><joint axis="0 1 0"/><joint axis="1 0 1"/><geom type="box" size=".1 .2 .3"/>
+             <body pos=".3 0 0"><joint axis="0 1 0"/><joint axis="1 0 1" damping="1"/><geom type="box" size=".1 .2 .3"/>
                <site name="a" pos=".1 .2 .1" euler="10 20 30"/></body>
              <body pos="0 .3 0" euler="20 30 40"><joint type="ball"/><geom type="box" size=".1 .2 .1"/>
                <body name="fixed" pos=".1 0 0" euler="1 2 50"><geom type="box" size=".1 .1 .05"/>
@@ -161,7 +161,8 @@ SMALL = {
            <body name="post" pos=".2 .4 1.2"><site name="c" pos="0 0 .1" euler="0 30 0"/></body>""",
         before=UNTOUCHED,
         after="""<equality><weld site1="a" site2="b" torquescale="2" solimp=".5 .7 .1"/>
-          <connect site1="b" site2="c" solref=".1 1"/><connect body1="fixed" body2="post" anchor="0 .1 0"/>
+          <connect site1="b" site2="c" solref=".1 1"/>
+          <connect body1="fixed" body2="post" anchor="0 .1 0" solref=".2 1" active="false"/>
           <weld site1="c" site2="a" solref=".2 1" active="false"/></equality>""",
     ),
     "mocap": world(
@@ -172,7 +173,8 @@ SMALL = {
              <body pos="0 0 -.2"><joint name="hung" axis="0 1 0"/><geom size=".05" pos="0 0 -.1"/>
                <body pos="0 0 -.2"><joint type="ball"/><geom size=".04" pos=".02 0 -.1"/></body></body></body>
            <body name="plate" mocap="true" pos="-.5 0 .3" euler="5 10 0"><geom type="plane" size="1 1 .1"/></body>
-           <body pos="0 0 .4"><joint axis="0 0 1" damping=".1"/><joint axis="0 1 0" damping=".1"/><geom size=".05"/>
+           <body pos="0 0 .4"><joint axis="0 0 1" damping=".1"/><joint axis="0 1 0" damping=".1"/>
+             <geom size=".05" pos=".05 0 0"/>
              <body pos=".3 0 0"><joint axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 -.2 0 0" size=".03"/>
                <body name="hand" pos=".3 0 0"><joint type="ball" damping=".01"/><geom type="box" size=".05 .04 .03"/>
                  <site name="palm" pos="0 0 .03"/></body></body></body>

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pluriverse.constraints.block_space import BlockSpace
 from pluriverse.constraints.candidates import candidates
 from pluriverse.constraints.contacts import Contacts
-from pluriverse.constraints.equalities import equality_rows
+from pluriverse.constraints.equalities import connection_stiffness, equality_rows
 from pluriverse.constraints.joint_space import JointSpace, solve_joint_space
 from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
 from pluriverse.constraints.rows import JointRows, joint_rows
@@ -92,9 +93,7 @@ class Smooth:
         return {d: self.passive[d] + self.actuation[d] for d in self.passive}
 
 
-def smooth_forces(
-    tree: Tree, qpos: list[Any], qvel: list[Any], inputs: Inputs, settings: StepSettings
-) -> Smooth:
+def smooth_forces(tree: Tree, qpos: list[Any], qvel: list[Any], inputs: Inputs, settings: StepSettings) -> Smooth:
     """The smooth part of the step: no constraints yet."""
     gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
     poses = forward_kinematics(tree, qpos)
@@ -154,7 +153,7 @@ def constrained_acceleration(
         contacts.detect(smooth.poses)
         contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), inputs.friction, settings)
     coupled = solver_path(tree.model, settings) == "joint_space"
-    long_step = _long_step(tree.model, rows, contacts) if coupled else None
+    long_step = _long_step(tree.model, settings, rows, contacts) if coupled else None
     if coupled:
         solve = _joint_space(tree, smooth, rows, contacts, refines=long_step is not None)
     else:
@@ -214,21 +213,23 @@ def _joint_space(tree: Tree, smooth: Smooth, rows: JointRows, contacts: Contacts
         bias = bias_forces(tree, smooth.poses, needed)
         return {d: f - bias[d] - smooth.armature[d] * now[d] for d, f in joint_forces.items()}
 
-    return JointSpace(tree, smooth.poses, M, forces, rows, contacts, refines).solve
+    space = JointSpace if tree.model.nv <= UNROLLED else BlockSpace
+    return space(tree, smooth.poses, M, forces, rows, contacts, refines).solve
 
 
-def _long_step(model: Model, rows: JointRows, contacts: Contacts) -> float | None:
+def _long_step(model: Model, settings: StepSettings, rows: JointRows, contacts: Contacts) -> float | None:
     """The share of the acceleration beyond which a step in joint coordinates is solved again, since float32 rounds too
     much; None where the system is well conditioned.
 
     Measured by how far the joints' inertias depend on each other, M_dd (M^-1)_dd (the variance inflation factor of
-    statistics): 3 for an arm with rotors, 20 for a walker, 100 for a humanoid.
+    statistics): 3 for an arm with rotors, 20 for a walker, 100 for a humanoid; and by how far connected bodies do.
     """
     inflation = float((model.dof_M0 * model.dof_invweight0).max(initial=1.0))
-    coupling = any(len(r.dofs) > 1 and not r.two_sided for r in rows.rows)
+    connection = connection_stiffness(model) if settings.equalities else 0.0
+    coupling = connection > 0.0 or any(len(r.dofs) > 1 and not r.two_sided for r in rows.rows)
     if inflation < WELL_CONDITIONED and not contacts.coupled and not coupling:
         return None
-    return min(max(2.0 / inflation, 0.02), 0.5)
+    return min(max(2.0 / max(inflation, connection), 0.02), 0.5)
 
 
 def implicit_acceleration(
@@ -251,7 +252,7 @@ def implicit_acceleration(
             M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)
             bias = bias_forces(tree, smooth.poses, pull)
             forces = [rotors[d] - bias[d] for d in range(tree.model.nv)]
-            damped = dict(enumerate(solve_joint_space(tree.run, tree.model.nv, M, forces)))
+            damped = dict(enumerate(solve_joint_space(tree.model.nv, M, forces)))
     for node in lone_free_bodies(tree) if settings.integrator == "implicitfast" else ():
         dofs = node_dofs(node)
         acceleration = implicit_free_acceleration(
@@ -276,6 +277,7 @@ def solver_path(model: Model, settings: StepSettings) -> str:
 
 
 WELL_CONDITIONED = 10.0
+UNROLLED = 36  # dofs beyond which straight-line elimination, which grows as the cube, gives way to loops over blocks
 SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured: docs/results/solver_path.md)
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.narrow_phase import KINDS, collide, contact_sites
-from pluriverse.collision.placed import Hull, Placed
+from pluriverse.collision.placed import Placed
 from pluriverse.collision_pairs import GEOM_TYPE_NAMES, MESH, WRITTEN_KINDS
 from pluriverse.errors import GenesisException
 from pluriverse.trace.numbers import Numbers
@@ -77,7 +78,7 @@ def placed(model: mujoco.MjModel, data: mujoco.MjData, geom: int, origin: np.nda
         rotation=data.geom_xmat[geom].tolist(),
         size=model.geom_size[geom].tolist(),
         rbound=float(model.geom_rbound[geom]),
-        hull=Hull.from_model(cast(Any, model), geom) if kind == MESH else None,
+        hull=Hulls.of(Numbers(), cast(Any, model), [geom]).view(0) if kind == MESH else None,
     )
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from pluriverse.collision.hulls import Hull, Hulls
 from pluriverse.collision.narrow_phase import collide, contact_sites
-from pluriverse.collision.placed import Hull, Placed
+from pluriverse.collision.placed import Placed
 from pluriverse.collision_pairs import CAPSULE, MESH, PLANE
 from pluriverse.runtime import runtime
 from pluriverse.trace.kernel import Kernel
@@ -28,7 +29,7 @@ CUBE = Hull(
 SHAPES: dict[int, dict[str, Any]] = {
     PLANE: {"size": [1.0, 1.0, 1.0], "rbound": 0.0},
     CAPSULE: {"size": [0.1, 0.2, 0.0], "rbound": 0.3},
-    MESH: {"size": [0.1, 0.1, 0.1], "rbound": 0.18, "hull": CUBE},
+    MESH: {"size": [0.1, 0.1, 0.1], "rbound": 0.18},
 }
 
 
@@ -38,7 +39,8 @@ def contact_maths(run: Any, type1: int, type2: int) -> None:
     geoms = []
     for first, kind in ((0, type1), (12, type2)):
         pose = [poses.read(first + k) for k in range(12)]
-        geoms.append(Placed(type=kind, position=pose[:3], rotation=pose[3:], **SHAPES[kind]))
+        hull = Hulls(run, [CUBE]).view(0) if kind == MESH else None
+        geoms.append(Placed(type=kind, position=pose[:3], rotation=pose[3:], hull=hull, **SHAPES[kind]))
     results: list[Any] = [run.variable(0.0) for _ in range(7 * contact_sites(type1, type2))]
     used = run.variable(0.0)
     sites = iter(range(contact_sites(type1, type2)))

@@ -11,7 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_programs import INPUTS, OUTPUTS, Machine, scripts
 
-from pluriverse.trace.functions import atan2, cos, logical_not, power, reciprocal, rsqrt, select, sin, sqrt
+from pluriverse.trace.functions import (
+    atan2,
+    cos,
+    exp,
+    floor,
+    logical_not,
+    power,
+    reciprocal,
+    rsqrt,
+    select,
+    sin,
+    sqrt,
+)
 from pluriverse.trace.numbers import Numbers
 from pluriverse.trace.program import Program
 
@@ -63,7 +75,7 @@ def functions(run: Any) -> None:
     inputs, out = run.buffer("x"), run.buffer("out")
     x, y = inputs.read(0), inputs.read(1)
     values = [sin(x), cos(x), sqrt(y), rsqrt(y), reciprocal(y), atan2(x, y), atan2(x, -y), power(y, 2.5)]
-    for row, value in enumerate([*values, x / y, 1.0 / x, y - 3.25e-7]):
+    for row, value in enumerate([*values, x / y, 1.0 / x, y - 3.25e-7, exp(-y), floor(x)]):
         out.write(row, value)
 
 
@@ -71,7 +83,7 @@ def functions(run: Any) -> None:
 def test_elementary_functions(run_program: Callable, double: bool, limit: float) -> None:
     rng = np.random.default_rng(0)
     x = np.stack([rng.uniform(-50, 50, N), rng.uniform(0.01, 20, N)]).astype(np.float32).astype(float)
-    arrays = {"x": x, "out": np.zeros((11, N))}
+    arrays = {"x": x, "out": np.zeros((13, N))}
     program = Program()
     functions(program)
     found, expected = run_program(program, arrays, double=double)["out"], on_numbers(functions, arrays)["out"]

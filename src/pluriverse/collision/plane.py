@@ -8,9 +8,8 @@ from math import inf
 from math import sqrt as root
 from typing import Any
 
-import numpy as np
-
-from pluriverse.collision.placed import Corner, Emit, Placed
+from pluriverse.collision.hulls import HullView
+from pluriverse.collision.placed import Emit, Placed
 from pluriverse.dynamics.spatial import Vector, add, column, dot, matvec, scale, sub
 from pluriverse.trace.functions import absolute, maximum, reciprocal, rsqrt, select, sqrt
 
@@ -99,63 +98,56 @@ def plane_mesh(run: Any, plane: Placed, mesh: Placed, margin: float, emit: Emit)
     """
     assert mesh.hull is not None
     height, up = height_above(plane, mesh), _normal_in_frame(plane, mesh)
-    low, high = mesh.hull.vertices.min(axis=0), mesh.hull.vertices.max(axis=0)
-    sag = dot([absolute(u) for u in up], (0.5 * (high - low)).tolist()) - dot(up, (0.5 * (low + high)).tolist())
+    centre, half = mesh.hull.box
+    sag = dot([absolute(u) for u in up], half) - dot(up, centre)
     for _ in run.when(height - sag < margin):  # the lowest corner of the box around the mesh
-        _plane_vertices(run, plane, mesh, height, up, margin, emit)
+        _plane_vertices(run, plane, mesh, mesh.hull, height, up, margin, emit)
 
 
-def _plane_vertices(run: Any, plane: Placed, mesh: Placed, height: Any, up: Vector, margin: float, emit: Emit) -> None:
-    assert mesh.hull is not None
-    vertices, fans = mesh.hull.vertices, mesh.hull.fans()
-    # One vertex more, at the centre, stands in where a face has none left: only what is below the centre touches.
-    axes = [run.table([*values, 0.0]) for values in vertices.T.tolist()]
-    counter = run.table([float(i) for i in range(len(vertices))])
-
+def _plane_vertices(
+    run: Any, plane: Placed, mesh: Placed, hull: HullView, height: Any, up: Vector, margin: float, emit: Emit
+) -> None:
     lowest, number = run.variable(float(margin)), run.variable(0.0)
-    for i in run.range(len(vertices)):
-        distance = height + dot(up, [axis[i] for axis in axes])
+    for i in run.range(hull.start, hull.stop):
+        distance = height + dot(up, hull.vertex(i))
         closer = distance < lowest.value
-        lowest.value, number.value = select(closer, distance, lowest.value), select(closer, counter[i], number.value)
-
-    def place(vertex: Any) -> Vector:
-        return [run.gather(axis, vertex) for axis in axes]
+        lowest.value = select(closer, distance, lowest.value)
+        number.value = select(closer, hull.hulls.vertex_names[i], number.value)
 
     def at_vertex(vertex: Any) -> Vector:
-        return _at(mesh, place(vertex))
+        return _at(mesh, hull.gather_vertex(vertex))
 
     for _ in run.when(lowest.value < margin):
         here = number.value
         _touch(run, plane, lowest.value, partial(at_vertex, here), margin, emit)
-        if any(fans):
-            _touch_steepest_face(run, plane, mesh, height, up, here, place, margin, emit)
+        _touch_steepest_face(run, plane, mesh, hull, height, up, here, margin, emit)
 
 
 def _touch_steepest_face(
-    run: Any, plane: Placed, mesh: Placed, height: Any, up: Vector, lowest: Any, place: Any, margin: float, emit: Emit
+    run: Any,
+    plane: Placed,
+    mesh: Placed,
+    hull: HullView,
+    height: Any,
+    up: Vector,
+    lowest: Any,
+    margin: float,
+    emit: Emit,
 ) -> None:
-    """Contacts of further vertices of the face, among those around the lowest vertex, that looks down most steeply."""
-    assert mesh.hull is not None
-    vertices, fans = mesh.hull.vertices, mesh.hull.fans()
-    width = max(len(fan) for fan in fans)  # a fan with fewer faces is filled up with ones that are never chosen
-    blank = Corner(0, np.zeros(3), ())
-    corners = [c for fan in fans for c in [*fan, *[blank] * (width - len(fan))]]
-    normals = [run.table([float(c.normal[k]) for c in corners]) for k in range(3)]
-    missing = run.table([0.0 if c.others else inf for c in corners])
-    others = [[*c.others, *[len(vertices)] * 3][:3] for c in corners]
-    ends = [run.table([float(three[k]) for three in others]) for k in range(3)]
-    counter = run.table([float(f) for f in range(width)])
+    """Contacts of further vertices of the face, among those around the lowest vertex, that looks down most steeply.
 
-    steepest, face = run.variable(inf), run.variable(0.0)
-    for f in run.range(width):
-        corner = lowest * float(width) + counter[f]
-        upward = dot(up, [run.gather(n, corner) for n in normals]) + run.gather(missing, corner)
+    Below the mesh's centre only: there the vertices lie that stand in where a face has none left.
+    """
+    hulls = hull.hulls
+    steepest, best = run.variable(inf), run.variable(hulls.no_corner)
+    for corner in hull.fan(lowest):
+        upward = dot(up, hull.gather_normal(run.gather(hulls.fan_faces, corner)))
         steeper = upward < steepest.value
         steepest.value = select(steeper, upward, steepest.value)
-        face.value = select(steeper, corner, face.value)
-    chosen = face.value
-    for end in ends:
-        other = place(run.gather(end, chosen))
+        best.value = select(steeper, corner, best.value)
+    chosen = best.value
+    for others in hulls.fan_others:
+        other = hull.gather_vertex(run.gather(others, chosen))
         rise = dot(up, other)
         reach = select(rise < 0.0, height + rise, margin)
         _touch(run, plane, reach, partial(_at, mesh, other), margin, emit)

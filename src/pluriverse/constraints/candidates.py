@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.collision.placed import Hull, Placed
-from pluriverse.collision_pairs import CAPSULE, SPHERE, ContactPair, contact_pairs, is_written
+from pluriverse.collision.hulls import Hulls
+from pluriverse.collision.placed import Placed
+from pluriverse.collision_pairs import CAPSULE, MESH, SPHERE, ContactPair, contact_pairs, is_written
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import Vector, add, matmul, matvec, sub
 from pluriverse.dynamics.tree import Node, Tree
@@ -91,7 +92,7 @@ class SinglePair:
             rotation=rotation,
             size=[tree.constants([model.geom_size[g, k] for g in geoms]) for k in range(3)],
             rbound=tree.constant(model.geom_rbound, geoms),
-            hull=Hull.from_model(model, geoms[0]) if model.geom_dataid[geoms[0]] >= 0 else None,
+            hull=Hulls.of(tree.run, model, geoms[:1]).view(0) if model.geom_type[geoms[0]] == MESH else None,
         )
 
 

@@ -70,7 +70,7 @@ class Ellipse:
 
     def _zones(self, N: Any, T: Any) -> tuple[Any, Any]:
         """Whether there is a force, and whether the contact slides."""
-        return N < self.mu * T, (N < self.mu * T) & (self.mu * N + T > 0.0)
+        return self.mu * T > N, (self.mu * T > N) & (self.mu * N + T > 0.0)
 
     def curvature(self, x: Vector) -> Curvature:
         N, U, T = self._scaled(x)

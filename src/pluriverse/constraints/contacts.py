@@ -23,7 +23,7 @@ from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
 from .candidates import Candidate, LoopPair, PairLoops, SinglePair, load, loop_groups, store
 from .cones import Cone, Ellipse, Pyramid
-from .impedance import impedance, stiffness_and_damping, weight
+from .impedance import MINVAL, impedance, stiffness_and_damping, weight
 
 MIN_FRICTION = 1e-5  # mjMINMU
 MIN_TANGENT = 1e-30  # squared length
@@ -113,6 +113,10 @@ class Contacts:
         if self.mixed:
             return Pyramid(frictions, [records.fields[f"weight{i}"][k] for i in range(self.width - 1)])
         return Pyramid(frictions, [records.weight[k]] * (self.width - 1))
+
+    def goal(self, k: Any, refines: bool) -> Vector:
+        """What the rows of contact k pull to: their reference, or what the present acceleration misses of it."""
+        return negate(self.parts("now", k)) if refines else self.parts("reference", k)
 
     def in_frame(self, k: Any, motion: Vector) -> Vector:
         """A motion's parts along normal and tangents, then (condim 4, 6) of its turning; `motion` is [angular, linear]
@@ -259,8 +263,9 @@ class PairParameters:
     def _translation(self) -> Any:
         """Approximate inverse inertia of the two bodies to a push."""
         model = self.tree.model
+        inverse_inertia = model.body_invweight0[model.geom_bodyid, 0]
         lanes = [
-            [sum(float(model.body_invweight0[model.geom_bodyid[g], 0]) for g in (p.geom1, p.geom2)) for p in lane]
+            [max(MINVAL, float(inverse_inertia[[p.geom1, p.geom2]].sum())) for p in lane]
             for lane in zip(*(c.pairs for c in self._pairs), strict=True)
         ]
         return self.run.lane_pick([self.run.table(values)[self._number] for values in lanes])

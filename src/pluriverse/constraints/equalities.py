@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pluriverse.dynamics.frames import Frame, Relation, body_frame, relation, site_frame
 from pluriverse.dynamics.kinematics import Pose, bias_accelerations
 from pluriverse.dynamics.spatial import (
@@ -34,7 +36,7 @@ from pluriverse.model import Model
 from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import sqrt
 
-from .impedance import impedance, stiffness_and_damping, weight
+from .impedance import clipped_solimp, impedance, stiffness_and_damping, weight
 from .rows import Row
 
 CONNECT, WELD, JOINT = range(3)  # mjtEq
@@ -96,6 +98,13 @@ def _rows(model: Model, e: int, constraint: Constraint, qvel: list[Any], active:
 
 
 # ---- connect and weld ------------------------------------------------------------------------------------------------
+
+
+def connection_stiffness(model: Model) -> float:
+    """How far the rows of connections outweigh the inertias that they act on, d / (1 - d) for the largest impedance d;
+    0 where there are none."""
+    impedances = [max(clipped_solimp(model.eq_solimp[e])[:2]) for e in np.flatnonzero(model.eq_type <= WELD)]
+    return max((d / (1.0 - d) for d in impedances), default=0.0)
 
 
 def _frames(tree: Tree, poses: dict[Node, Pose], e: int) -> tuple[Frame, Frame]:

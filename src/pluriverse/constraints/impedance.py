@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pluriverse.trace.functions import absolute, minimum, power, select
+from pluriverse.trace.functions import absolute, maximum, minimum, power, select
 
 MIN_IMPEDANCE, MAX_IMPEDANCE, MINVAL = 0.0001, 0.9999, 1e-15
 
@@ -49,5 +49,9 @@ def stiffness_and_damping(
 
 
 def weight(d: Any, inverse_inertia: Any) -> Any:
-    """D = 1 / R of a row, with R = (1 - d) / d times the row's approximate inverse inertia."""
-    return d / ((1.0 - d) * inverse_inertia)
+    """D = 1 / R of a row, with R = (1 - d) / d times the row's approximate inverse inertia, or MINVAL: that of a body
+    which turns about its centre of mass is 0."""
+    softness = (1.0 - d) * inverse_inertia
+    if not isinstance(inverse_inertia, float) or inverse_inertia * (1.0 - MAX_IMPEDANCE) < MINVAL:
+        softness = maximum(softness, MINVAL * d)
+    return d / softness

@@ -7,6 +7,7 @@ force: so all rows of the solver have one form.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,13 @@ class Row:
     def residual(self, qacc: Any) -> Any:
         """J a - reference."""
         return dot(self.coefficients, [qacc[d] for d in self.dofs]) - self.reference
+
+    def products(self) -> Iterator[tuple[tuple[int, int], Any]]:
+        """The entries (i, j), j <= i, of J' J."""
+        entries = list(zip(self.dofs, self.coefficients, strict=True))
+        for k, (i, ci) in enumerate(entries):
+            for j, cj in entries[: k + 1]:
+                yield (max(i, j), min(i, j)), ci * cj
 
     def active_weight(self, residual: Any) -> Any:
         return self.weight if self.two_sided else select(residual < 0.0, self.weight, 0.0)

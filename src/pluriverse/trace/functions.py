@@ -40,6 +40,15 @@ def atan2(y: Any, x: Any) -> Any:
     return _apply("atan2", math.atan2, y, x)
 
 
+def exp(x: Any) -> Any:
+    return _apply("exp", math.exp, x)
+
+
+def floor(x: Any) -> Any:
+    """The largest whole number that is not above x, as a float."""
+    return _apply("floor", lambda y: float(math.floor(y)), x)
+
+
 def power(x: Any, exponent: float) -> Any:
     """x ** exponent for x >= 0 and a constant exponent."""
     if exponent == 1.0:

@@ -95,10 +95,10 @@ class Numbers:
     def same(self, a: int, b: int) -> bool:
         return a == b
 
-    def variable(self, value: Any, *, scratch: bool = False) -> Cell:
+    def variable(self, value: Any, *, scratch: bool = False, kind: str = "") -> Cell:
         return Cell(value)
 
-    def array(self, size: int, *, scratch: bool = False) -> list[float]:
+    def array(self, size: int, *, scratch: bool = False, kind: str = "") -> list[float]:
         return [0.0] * size
 
     def records(self, name: str, fields: dict[str, str], capacity: int) -> NumberRecords:

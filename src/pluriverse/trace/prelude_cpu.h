@@ -35,6 +35,8 @@ INLINE F RCP(F x) { return (T)1 / x; }
 #define EACH(expression) F r; for (int k = 0; k < WIDTH; ++k) r[k] = expression; return r
 INLINE F ATAN2(F y, F x) { EACH(::atan2(y[k], x[k])); }
 INLINE F POW(F x, F y) { EACH(::pow(x[k], y[k])); }
+INLINE F EXP(F x) { EACH(::exp(x[k])); }
+INLINE F FLOOR(F x) { return __builtin_elementwise_floor(x); }
 #if T_IS_DOUBLE
 INLINE F SIN(F x) { EACH(::sin(x[k])); }
 INLINE F COS(F x) { EACH(::cos(x[k])); }

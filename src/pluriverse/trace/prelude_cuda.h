@@ -35,6 +35,8 @@ INLINE T RSQRT(T x) { return ::rsqrt(x); }
 INLINE T RCP(T x) { return 1.0 / x; }
 INLINE T ATAN2(T y, T x) { return ::atan2(y, x); }
 INLINE T POW(T x, T y) { return ::pow(x, y); }
+INLINE T EXP(T x) { return ::exp(x); }
+INLINE T FLOOR(T x) { return ::floor(x); }
 #else
 #define HUGE_NUMBER 1e30f
 // Cody-Waite reduction by pi/2 and minimax polynomials, for |x| < 1e4: no slow path, unlike sinf.
@@ -54,6 +56,8 @@ INLINE T RSQRT(T x) { return rsqrtf(x); }
 INLINE T RCP(T x) { return 1.f / x; }
 INLINE T ATAN2(T y, T x) { return atan2f(y, x); }
 INLINE T POW(T x, T y) { return powf(x, y); }
+INLINE T EXP(T x) { return expf(x); }
+INLINE T FLOOR(T x) { return floorf(x); }
 #endif
 
 #if LANE_COUNT == 1

@@ -19,6 +19,7 @@ INLINE_LIMIT = 10  # operations printed as one C++ expression
 
 CALLS = {
     "sin": "SIN", "cos": "COS", "sqrt": "SQRT", "rsqrt": "RSQRT", "reciprocal": "RCP", "atan2": "ATAN2", "pow": "POW",
+    "exp": "EXP", "floor": "FLOOR",
     "abs": "ABS", "min": "MIN", "max": "MAX", "select": "SELECT", "lane_sum": "LANE_SUM", "lane_any": "LANE_ANY",
 }  # fmt: skip
 C_TYPES = {FLOAT: "F", BOOL: "M", INT: "int"}
@@ -165,7 +166,7 @@ class Printer:
 
     def _array(self, array: Array) -> None:
         self.home[array] = self._mask()
-        self._line(f"F {array.name}[{array.size}];")
+        self._line(f"{C_TYPES[array.kind]} {array.name}[{array.size}];")
 
     def _clear(self, records: Any) -> None:
         if records not in self.home:

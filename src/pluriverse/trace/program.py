@@ -215,16 +215,17 @@ class Program:
 
     # ---- storage -----------------------------------------------------------------------------------------------------
 
-    def variable(self, value: Any, *, scratch: bool = False) -> Variable:
+    def variable(self, value: Any, *, scratch: bool = False, kind: str = "") -> Variable:
         """A scalar with a first value. `scratch`: its value does not matter to environments outside the present
-        block."""
-        kind = value.kind if isinstance(value, Expr) else BOOL if isinstance(value, bool) else FLOAT
+        block. An int is the same for all environments of a CPU vector."""
+        kind = kind or (value.kind if isinstance(value, Expr) else BOOL if isinstance(value, bool) else FLOAT)
         variable = Variable(self, self._name("v"), kind, scratch)
         self.state(("declare", variable, value))
         return variable
 
-    def array(self, size: int, *, scratch: bool = False) -> Array:
-        array = Array(self, self._name("a"), size, FLOAT, scratch)
+    def array(self, size: int, *, scratch: bool = False, kind: str = FLOAT) -> Array:
+        """A local array. Ints are the same for all environments of a CPU vector."""
+        array = Array(self, self._name("a"), size, kind, scratch)
         self.state(("array", array))
         return array
 
