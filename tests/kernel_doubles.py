@@ -76,6 +76,8 @@ class KinematicsDouble:
         velocity = np.zeros(6)
         for env in range(state.n_envs):
             data.qpos, data.qvel = state.qpos[:, env].cpu().numpy(), state.qvel[:, env].cpu().numpy()
+            mocap = state.mocap[:, env].cpu().numpy().reshape(-1, 7)
+            data.mocap_pos, data.mocap_quat = mocap[:, :3], mocap[:, 3:]
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             mujoco.mj_comVel(model, data)

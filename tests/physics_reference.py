@@ -14,12 +14,13 @@ import pytest
 import torch
 
 import physics_models
-from pluriverse.control_laws import control_laws
+from pluriverse.control_laws import clamped_sums, control_laws
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.solver.state import State, mocap_rest
-from pluriverse.step import Inputs, Smooth, StepSettings, smooth_forces, step
+from pluriverse.smooth import Smooth, smooth_forces
+from pluriverse.step import Inputs, StepSettings, step
 from pluriverse.step_kernel import StepKernel
 from pluriverse.trace.numbers import Numbers
 
@@ -67,10 +68,13 @@ class Result:
     qacc: np.ndarray
     qvel: np.ndarray
     qpos: np.ndarray
+    act: np.ndarray
 
     def errors(self, reference: Result) -> np.ndarray:
-        """Of qacc, qvel and qpos."""
-        return np.array([error(getattr(self, name), getattr(reference, name)) for name in ("qacc", "qvel", "qpos")])
+        """Of qacc, qvel, and the larger one of qpos and act."""
+        names = ("qacc", "qvel", "qpos", "act")
+        *others, qpos, act = (error(getattr(self, name), getattr(reference, name)) for name in names)
+        return np.array([*others, max(qpos, act)])
 
 
 def samples(mj_model: mujoco.MjModel, count: int, *, seed: int = 0) -> list[Sample]:
@@ -109,11 +113,15 @@ def _move_mocap(mj_model: mujoco.MjModel, data: mujoco.MjData, poses: np.ndarray
 def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
     """What the model's options say."""
     option, bit = mj_model.opt, mujoco.mjtDisableBit
-    integrators = {mujoco.mjtIntegrator.mjINT_EULER: "Euler", mujoco.mjtIntegrator.mjINT_IMPLICITFAST: "implicitfast"}
+    integrators = {
+        int(getattr(mujoco.mjtIntegrator, f"mjINT_{name.upper()}")): name
+        for name in ("Euler", "RK4", "implicit", "implicitfast")
+    }
     flags = {
         "contacts": bit.mjDSBL_CONTACT, "limits": bit.mjDSBL_LIMIT, "equalities": bit.mjDSBL_EQUALITY,
         "friction_loss": bit.mjDSBL_FRICTIONLOSS, "springs": bit.mjDSBL_SPRING, "dampers": bit.mjDSBL_DAMPER,
         "gravity": bit.mjDSBL_GRAVITY, "eulerdamp": bit.mjDSBL_EULERDAMP, "refsafe": bit.mjDSBL_REFSAFE,
+        "actuation": bit.mjDSBL_ACTUATION, "clamp_ctrl": bit.mjDSBL_CLAMPCTRL,
     }  # fmt: skip
     enabled: dict[str, Any] = {name: not option.disableflags & int(flag) for name, flag in flags.items()}
     settings = StepSettings(
@@ -133,19 +141,22 @@ def settings_of(mj_model: mujoco.MjModel, **changes: Any) -> StepSettings:
 def control_rows(mj_model: mujoco.MjModel, ctrl: np.ndarray) -> np.ndarray:
     """(n_laws, 5) the laws c0, c1, c2, lo, hi that MuJoCo's actuators are at these controls."""
     m = mj_model
-    laws = control_laws(Model.from_mujoco(m))
+    model = Model.from_mujoco(m)
+    laws, sums = control_laws(model), clamped_sums(model)
     rows = np.tile([0.0, 0.0, 0.0, -np.inf, np.inf], (len(laws), 1))
-    dofs = [law.dof for law in laws]
     for row, law in zip(rows, laws):
         u, joint = law.actuator, m.dof_jntid[law.dof]
         if u >= 0:
-            value = np.clip(ctrl[u], *m.actuator_ctrlrange[u]) if m.actuator_ctrllimited[u] else ctrl[u]
-            gear, affine = m.actuator_gear[u, 0], m.actuator_biastype[u] == mujoco.mjtBias.mjBIAS_AFFINE
+            control, output = m.actuator_ctrladr[u], m.actuator_outadr[u]
+            value, clamps = ctrl[control], not m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
+            if clamps and m.actuator_ctrllimited[control]:
+                value = np.clip(value, *m.actuator_ctrlrange[control])
+            gear, affine = m.actuator_gear[output, 0], m.actuator_biastype[u] == mujoco.mjtBias.mjBIAS_AFFINE
             b0, b1, b2 = m.actuator_biasprm[u, :3] * affine
             row[:3] = gear * (m.actuator_gainprm[u, 0] * value + b0), gear**2 * b1, gear**2 * b2
             if m.actuator_forcelimited[u]:
                 row[3:] = np.sort(gear * m.actuator_forcerange[u])
-        if m.jnt_actfrclimited[joint] and dofs.count(law.dof) == 1:
+        if m.jnt_actfrclimited[joint] and law.dof not in sums:
             row[3:] = max(row[3], m.jnt_actfrcrange[joint, 0]), min(row[4], m.jnt_actfrcrange[joint, 1])
     return rows
 
@@ -169,7 +180,7 @@ def mujoco_step(mj_model: mujoco.MjModel, sample: Sample) -> Result:
     exact.opt.tolerance, exact.opt.iterations, exact.opt.ls_iterations = 0.0, 100, 100
     data = mujoco_data(exact, sample)
     mujoco.mj_step(exact, data)
-    return Result(data.qacc.copy(), data.qvel.copy(), data.qpos.copy())
+    return Result(data.qacc.copy(), data.qvel.copy(), data.qpos.copy(), data.act.copy())
 
 
 def cost_gradient(mj_model: mujoco.MjModel, data: mujoco.MjData, qacc: np.ndarray) -> np.ndarray:
@@ -201,7 +212,6 @@ class FloatStep:
             "friction": mj_model.geom_friction[:, 0].tolist(),
             "gravity": mj_model.opt.gravity.tolist(),
             "ctrl": sample.ctrl.tolist(),
-            "act": sample.act.tolist(),
             "mocap": (mocap_rest(self.model) if sample.mocap is None else sample.mocap).tolist(),
             "eq_active": np.asarray(
                 mj_model.eq_active0 if sample.eq_active is None else sample.eq_active, dtype=float
@@ -210,12 +220,12 @@ class FloatStep:
         self.run = Numbers(buffers)
         self.inputs = Inputs.of(self.model, self.run)
         self.tree = Tree(self.model, self.run, self.inputs.mocap)
-        self.qpos, self.qvel = sample.qpos.tolist(), sample.qvel.tolist()
+        self.qpos, self.qvel, self.act = sample.qpos.tolist(), sample.qvel.tolist(), sample.act.tolist()
         self.warmstart = sample.warmstart.tolist()
 
     def smooth(self) -> Smooth:
         """Everything before the constraints."""
-        return smooth_forces(self.tree, self.qpos, self.qvel, self.inputs, self.settings)
+        return smooth_forces(self.tree, self.qpos, self.qvel, self.act, self.inputs, self.settings)
 
     def start_from(self, acceleration: np.ndarray) -> FloatStep:
         """The same step, the solver starting from another acceleration."""
@@ -226,9 +236,10 @@ class FloatStep:
     def result(self) -> Result:
         """One step."""
         qacc = {d: self.run.variable(a) for d, a in enumerate(self.warmstart)}
-        qpos, qvel, unconverged = step(self.tree, self.qpos, self.qvel, qacc, self.inputs, self.settings)
+        now = self.qpos, self.qvel, self.act
+        qpos, qvel, act, unconverged = step(self.tree, *now, qacc, self.inputs, self.settings)
         assert not unconverged
-        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos))
+        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos), np.array(act))
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,8 +304,8 @@ def kernel_of(mj_model: mujoco.MjModel, dtype: torch.dtype, settings: StepSettin
 
 def results(state: State) -> list[Result]:
     """The environments of a batch after a step."""
-    qacc, qvel, qpos = (x[:, : state.n_envs].double().numpy().T for x in (state.qacc, state.qvel, state.qpos))
-    return [Result(*parts) for parts in zip(qacc, qvel, qpos)]
+    parts = (x[:, : state.n_envs].double().numpy().T for x in (state.qacc, state.qvel, state.qpos, state.act))
+    return [Result(*of_one) for of_one in zip(*parts)]
 
 
 def assert_as_exact_as_inputs(name: str, single: np.ndarray, rounded: np.ndarray) -> None:

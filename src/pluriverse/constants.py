@@ -51,6 +51,7 @@ class EQUALITY_TYPE(IntEnum):
     WELD = 1
     JOINT = 2
     SCREW = 3
+    TENDON = 4  # Genesis has none
 
 
 class CTRL_MODE(IntEnum):

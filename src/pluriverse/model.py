@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pluriverse.actuator_loads import add_actuator_loads
 from pluriverse.errors import GenesisException
+from pluriverse.model_options import ModelOptions
 
 if TYPE_CHECKING:
     import mujoco
@@ -34,36 +36,6 @@ def _names(meaning: str) -> Any:
     return dataclasses.field(metadata={"meaning": meaning, "role": HOST})
 
 
-@dataclasses.dataclass(frozen=True)
-class ModelOptions:
-    """MuJoCo's `<option>`, as compiled."""
-
-    timestep: float  # [s]
-    gravity: np.ndarray  # (3,) [m/s^2]
-    integrator: int  # mjtIntegrator
-    cone: int  # mjtCone
-    solver: int  # mjtSolver
-    impratio: float  # frictional over normal impedance of a contact
-    tolerance: float  # of the constraint solver, scaled by 1 / (meaninertia nv)
-    ls_tolerance: float  # of its line search
-    noslip_tolerance: float  # of the pass that takes slip away
-    density: float  # of the medium [kg/m^3]
-    viscosity: float  # of the medium [Pa s]
-    wind: np.ndarray  # (3,) velocity of the medium [m/s]
-    ccd_tolerance: float  # of convex collision [m]
-    ccd_iterations: int  # at most, of convex collision
-    noslip_iterations: int  # of the pass that takes slip away
-    disableactuator: int  # bits of actuator groups
-    iterations: int  # at most, of the constraint solver
-    ls_iterations: int  # at most, of its line search
-    disableflags: int  # mjtDisableBit
-    enableflags: int  # mjtEnableBit
-
-    @classmethod
-    def from_mujoco(cls, opt: mujoco.MjOption) -> ModelOptions:
-        return cls(**{f.name: _option(getattr(opt, f.name)) for f in dataclasses.fields(cls)})
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Model:
     """One world. Arrays are read-only; lengths in [m], angles in [rad], quaternions wxyz, SI units throughout.
@@ -75,7 +47,9 @@ class Model:
     # sizes
     nq: int = _scalar("numbers in qpos")
     nv: int = _scalar("degrees of freedom")
-    nu: int = _scalar("actuators; each has one control")
+    nactuator: int = _scalar("actuators")
+    nu: int = _scalar("controls of all actuators")
+    nout: int = _scalar("force outputs of all actuators")
     nbody: int = _scalar("bodies, the world included as body 0")
     njnt: int = _scalar("joints")
     ngeom: int = _scalar("geoms")
@@ -111,6 +85,7 @@ class Model:
     body_quat: np.ndarray = _array("nbody 4", "frame orientation in the parent's frame")
     body_ipos: np.ndarray = _array("nbody 3", "centre of mass in the body frame [m]")
     body_iquat: np.ndarray = _array("nbody 4", "principal axes in the body frame")
+    body_sameframe: np.ndarray = _array("nbody", "mjtSameFrame: ipos, iquat count as 0 (1), or iquat alone (3)")
     body_mass: np.ndarray = _array("nbody", "mass [kg]")
     body_subtreemass: np.ndarray = _array("nbody", "mass of the body and all below it [kg]")
     body_inertia: np.ndarray = _array("nbody 3", "principal moments of inertia about the centre of mass [kg m^2]")
@@ -141,8 +116,8 @@ class Model:
     dof_jntid: np.ndarray = _array("nv", "the dof's joint")
     dof_parentid: np.ndarray = _array("nv", "next dof towards the root; -1: none")
     dof_treeid: np.ndarray = _array("nv", "the dof's tree")
-    dof_armature: np.ndarray = _array("nv", "rotor inertia [kg] or [kg m^2]")
-    dof_damping: np.ndarray = _array("nv", "viscous damping [N s/m] or [N m s/rad]")
+    dof_armature: np.ndarray = _array("nv", "rotor inertia, that of actuators included [kg] or [kg m^2]")
+    dof_damping: np.ndarray = _array("nv", "viscous damping, that of actuators included [N s/m] or [N m s/rad]")
     dof_dampingpoly: np.ndarray = _array("nv *", "growth of the damping with the velocity")
     dof_frictionloss: np.ndarray = _array("nv", "dry friction [N] or [N m]")
     dof_solref: np.ndarray = _array("nv 2", "reference of the friction-loss row")
@@ -242,9 +217,9 @@ class Model:
     tendon_margin: np.ndarray = _array("ntendon", "distance to a limit at which its row begins to act")
     tendon_stiffness: np.ndarray = _array("ntendon", "spring outside lengthspring [N/m]")
     tendon_stiffnesspoly: np.ndarray = _array("ntendon *", "growth of the stiffness with the displacement")
-    tendon_damping: np.ndarray = _array("ntendon", "viscous damping [N s/m]")
+    tendon_damping: np.ndarray = _array("ntendon", "viscous damping, that of actuators included [N s/m]")
     tendon_dampingpoly: np.ndarray = _array("ntendon *", "growth of the damping with the velocity")
-    tendon_armature: np.ndarray = _array("ntendon", "inertia of the length [kg]")
+    tendon_armature: np.ndarray = _array("ntendon", "inertia of the length, that of actuators included [kg]")
     tendon_frictionloss: np.ndarray = _array("ntendon", "dry friction [N]")
     tendon_lengthspring: np.ndarray = _array("ntendon 2", "lengths between which the spring is slack [m]")
     tendon_length0: np.ndarray = _array("ntendon", "length at qpos0 [m]")
@@ -254,28 +229,42 @@ class Model:
     wrap_prm: np.ndarray = _array("nwrap", "coefficient of a joint, divisor of a pulley, site beside a geom")
 
     # actuators
-    actuator_trntype: np.ndarray = _array("nu", "mjtTrn: 0 joint, 1 in parent, 2 slider-crank, 3 tendon, 4 site, 5 body")
-    actuator_trnid: np.ndarray = _array("nu 2", "what the actuator drives; second: slider or reference site")
-    actuator_dyntype: np.ndarray = _array("nu", "mjtDyn: 0 none, 1 integrator, 2 filter, 3 exact filter, 4 muscle")
-    actuator_dynprm: np.ndarray = _array("nu *", "parameters of the activation's dynamics")
-    actuator_actadr: np.ndarray = _array("nu", "first activation; -1: none")
-    actuator_actnum: np.ndarray = _array("nu", "number of activations")
-    actuator_actlimited: np.ndarray = _array("nu", "activation is clamped")
-    actuator_actrange: np.ndarray = _array("nu 2", "range of the activation")
-    actuator_actearly: np.ndarray = _array("nu", "the force uses the next step's activation")
-    actuator_cranklength: np.ndarray = _array("nu", "length of a slider-crank's rod [m]")
-    actuator_acc0: np.ndarray = _array("nu", "acceleration by unit force at qpos0, which scales muscles")
-    actuator_length0: np.ndarray = _array("nu", "length at qpos0")
-    actuator_lengthrange: np.ndarray = _array("nu 2", "feasible range of the length, which scales muscles")
-    actuator_gaintype: np.ndarray = _array("nu", "mjtGain: 0 fixed, 1 affine, 2 muscle", INPUT)
-    actuator_biastype: np.ndarray = _array("nu", "mjtBias: 0 none, 1 affine, 2 muscle", INPUT)
-    actuator_gear: np.ndarray = _array("nu 6", "transmission ratio; a hinge or slide uses the first", INPUT)
-    actuator_gainprm: np.ndarray = _array("nu *", "gain parameters", INPUT)
-    actuator_biasprm: np.ndarray = _array("nu *", "bias parameters: constant, position, velocity", INPUT)
+    actuator_trntype: np.ndarray = _array(
+        "nactuator", "mjtTrn: 0 joint, 1 joint in parent, 2 slider-crank, 3 tendon, 4 site, 5 body, 6 orientation"
+    )
+    actuator_trnid: np.ndarray = _array("nactuator 2", "what the actuator drives; second: slider or reference site")
+    actuator_dyntype: np.ndarray = _array(
+        "nactuator", "mjtDyn: 0 none, 1 integrator, 2 filter, 3 exact filter, 4 muscle, 5 DC motor, 6 PID"
+    )
+    actuator_dynprm: np.ndarray = _array("nactuator *", "parameters of the activation's dynamics")
+    actuator_ctrladr: np.ndarray = _array("nactuator", "first control")
+    actuator_ctrlnum: np.ndarray = _array("nactuator", "number of controls")
+    actuator_ctrlspec: np.ndarray = _array("nactuator", "what the controls mean: mjtCtrlInput or mjtCtrlChart")
+    actuator_outadr: np.ndarray = _array("nactuator", "first force output")
+    actuator_outnum: np.ndarray = _array("nactuator", "number of force outputs")
+    actuator_actadr: np.ndarray = _array("nactuator", "first activation; -1: none")
+    actuator_actnum: np.ndarray = _array("nactuator", "number of activations")
+    actuator_actlimited: np.ndarray = _array("nactuator", "activation is clamped")
+    actuator_actrange: np.ndarray = _array("nactuator 2", "range of the activation")
+    actuator_actearly: np.ndarray = _array("nactuator", "the force uses the next step's activation")
+    actuator_cranklength: np.ndarray = _array("nactuator", "length of a slider-crank's rod [m]")
+    actuator_group: np.ndarray = _array("nactuator", "group, by which actuators are disabled")
+    actuator_acc0: np.ndarray = _array("nout", "acceleration by unit force at qpos0, which scales muscles")
+    actuator_length0: np.ndarray = _array("nout", "length at qpos0")
+    actuator_lengthrange: np.ndarray = _array("nout 2", "feasible range of the length, which scales muscles")
+    actuator_gaintype: np.ndarray = _array(
+        "nactuator", "mjtGain: 0 fixed, 1 affine, 2 muscle, 3 DC motor, 4 orientation, 5 PID", INPUT
+    )
+    actuator_biastype: np.ndarray = _array(
+        "nactuator", "mjtBias: 0 none, 1 affine, 2 muscle, 3 DC motor, 4 orientation", INPUT
+    )
+    actuator_gear: np.ndarray = _array("nout 6", "transmission ratio; a hinge or slide uses the first", INPUT)
+    actuator_gainprm: np.ndarray = _array("nactuator *", "gain parameters", INPUT)
+    actuator_biasprm: np.ndarray = _array("nactuator *", "bias parameters: constant, position, velocity", INPUT)
     actuator_ctrllimited: np.ndarray = _array("nu", "control is clamped", INPUT)
     actuator_ctrlrange: np.ndarray = _array("nu 2", "range of the control", INPUT)
-    actuator_forcelimited: np.ndarray = _array("nu", "force is clamped", INPUT)
-    actuator_forcerange: np.ndarray = _array("nu 2", "range of the force, before the gear", INPUT)
+    actuator_forcelimited: np.ndarray = _array("nactuator", "force is clamped", INPUT)
+    actuator_forcerange: np.ndarray = _array("nactuator 2", "range of the force, before the gear", INPUT)
 
     # keyframes: offered as initial states, never applied by themselves
     key_qpos: np.ndarray = _array("nkey nq", "positions", HOST)
@@ -303,8 +292,16 @@ class Model:
     @classmethod
     def from_mujoco(cls, mj_model: mujoco.MjModel) -> Model:
         """Copies the fields of a compiled model. What this package cannot simulate is refused by the importers."""
-        sizes = {name: int(getattr(mj_model, name)) for name in cls._size_names()}
+        one_each = not hasattr(mj_model, "nactuator")  # MuJoCo before 3.12: an actuator has one control and one force
+        sizes = {
+            name: int(mj_model.nu if one_each and name in ("nactuator", "nout") else getattr(mj_model, name))
+            for name in cls._size_names()
+        }
         arrays = {f.name: _copy(mj_model, f, sizes) for f in array_fields()}
+        for kind in ("ctrl", "out") if one_each else ():
+            arrays[f"actuator_{kind}adr"] = _frozen(np.arange(mj_model.nu, dtype=np.int32))
+            arrays[f"actuator_{kind}num"] = _frozen(np.ones(mj_model.nu, dtype=np.int32))
+        add_actuator_loads(arrays, mj_model)
         if _mujoco_version() < _MARGIN_IS_INFLATION_SINCE:
             for kind in ("geom", "pair"):
                 arrays[f"{kind}_margin"] = _frozen(arrays[f"{kind}_margin"] - arrays[f"{kind}_gap"])
@@ -334,24 +331,13 @@ def _digest(model: Model, options: ModelOptions, roles: set[str]) -> str:
     digest = hashlib.sha256()
     for field in dataclasses.fields(model):
         if field.metadata["role"] in roles:
-            value = _spelled(options) if field.name == "opt" else getattr(model, field.name)
+            value = options.spelled() if field.name == "opt" else getattr(model, field.name)
             digest.update(field.name.encode())
             if isinstance(value, np.ndarray):
                 digest.update(repr(value.shape).encode() + value.tobytes())
             else:
                 digest.update(repr(value).encode())
     return digest.hexdigest()
-
-
-def _option(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _frozen(np.array(value, dtype=np.float64))
-    return value if isinstance(value, float) else int(value)
-
-
-def _spelled(options: ModelOptions) -> list[Any]:
-    values = [getattr(options, f.name) for f in dataclasses.fields(options)]
-    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def array_fields() -> tuple[dataclasses.Field, ...]:
@@ -375,8 +361,7 @@ def _copy(mj_model: mujoco.MjModel, field: dataclasses.Field, sizes: dict[str, i
     if tuple(free) != source.shape:
         raise GenesisException(
             f"The compiled model's {field.name} has shape {source.shape}, expected {tuple(free)} "
-            f"({' '.join(field.metadata['shape'])}). The likely cause is an actuator with several controls or forces, "
-            "which is not supported."
+            f"({' '.join(field.metadata['shape'])}): this version of MuJoCo is not known here."
         )
     return _frozen(np.array(source, dtype=kind, order="C"))
 
@@ -393,7 +378,7 @@ def _all_names(mj_model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
         "site_names": (mujoco.mjtObj.mjOBJ_SITE, mj_model.nsite),
         "tendon_names": (mujoco.mjtObj.mjOBJ_TENDON, mj_model.ntendon),
         "hfield_names": (mujoco.mjtObj.mjOBJ_HFIELD, mj_model.nhfield),
-        "actuator_names": (mujoco.mjtObj.mjOBJ_ACTUATOR, mj_model.nu),
+        "actuator_names": (mujoco.mjtObj.mjOBJ_ACTUATOR, getattr(mj_model, "nactuator", mj_model.nu)),
         "key_names": (mujoco.mjtObj.mjOBJ_KEY, mj_model.nkey),
     }
     return {

@@ -196,7 +196,10 @@ class Scene:
             solver.links += entity.links
             solver.joints += entity.joints
             solver.geoms += entity.geoms
-        solver.geoms.sort(key=lambda geom: geom.idx)
+            solver.sites += entity.sites
+            solver.equalities += entity.equalities
+        for parts in (solver.geoms, solver.sites):
+            parts.sort(key=lambda part: part.idx)
         self.sim_options, self.rigid_options = compiled.sim_options, compiled.rigid_options
         self.sim.bind(solver, self.sim_options, self.rigid_options)
         self.n_envs, self.env_spacing, self.envs_offset = int(n_envs), env_spacing, offsets

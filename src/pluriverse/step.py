@@ -10,21 +10,22 @@ from pluriverse.constraints.block_space import BlockSpace
 from pluriverse.constraints.candidates import candidates
 from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.equalities import connection_stiffness, equality_rows
-from pluriverse.constraints.joint_space import JointSpace, solve_joint_space
-from pluriverse.constraints.newton import NewtonOptions, Problem, minimise
+from pluriverse.constraints.joint_space import JointSpace
+from pluriverse.constraints.newton import NewtonOptions, minimise
 from pluriverse.constraints.rows import JointRows, joint_rows
 from pluriverse.constraints.sweep import articulated_sweep, contact_stiffness
-from pluriverse.dynamics.actuation import actuator_forces
-from pluriverse.dynamics.bias import bias_forces, body_forces
-from pluriverse.dynamics.free_body import implicit_free_acceleration, lone_free_bodies
-from pluriverse.dynamics.inertia import body_inertias, mass_matrix, node_dofs
+from pluriverse.constraints.tendon_rows import add_tendon_rows, couples_dofs
+from pluriverse.constraints.tree_problem import TreeProblem
+from pluriverse.dynamics.actuators import activations_after
+from pluriverse.dynamics.bias import bias_forces
+from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.integrate import integrate_positions
-from pluriverse.dynamics.kinematics import Pose, bias_accelerations, body_motions, forward_kinematics
-from pluriverse.dynamics.passive import passive_forces
-from pluriverse.dynamics.spatial import Vector, add, negate, rigid_times
-from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.dynamics.kinematics import body_motions
+from pluriverse.dynamics.spatial import add, rigid_times
+from pluriverse.dynamics.tree import Tree
+from pluriverse.integrators import implicit_acceleration, runge_kutta_step
 from pluriverse.model import Model
-from pluriverse.trace.expression import is_zero
+from pluriverse.smooth import Smooth, by_dof, smooth_forces
 from pluriverse.trace.functions import absolute
 
 NON_FINITE, UNCONVERGED = 1, 2  # bits of an environment's status word
@@ -36,7 +37,7 @@ class StepSettings:
     """How to step a model. Names are MuJoCo's; `path` is how the solver factors its system."""
 
     dt: float  # [s]
-    integrator: str = "implicitfast"  # Euler | implicitfast | approximate_implicitfast
+    integrator: str = "implicitfast"  # Euler | RK4 | implicit | implicitfast | approximate_implicitfast
     iterations: int = 50
     ls_iterations: int = 50
     tolerance: float = 1e-8
@@ -48,6 +49,7 @@ class StepSettings:
     equalities: bool = True
     friction_loss: bool = True
     actuation: bool = True
+    clamp_ctrl: bool = True
     springs: bool = True
     dampers: bool = True
     gravity: bool = True
@@ -64,74 +66,46 @@ class Inputs:
     friction: Any
     gravity: Any
     ctrl: Any
-    act: Any
     mocap: Any
     eq_active: Any
 
     @classmethod
     def of(cls, model: Model, run: Any) -> Inputs:
         """Declares those buffers that the model needs."""
-        sizes = {"ctrl": model.nu, "act": model.na, "mocap": model.nmocap, "eq_active": model.neq}
+        sizes = {"ctrl": model.nu, "mocap": model.nmocap, "eq_active": model.neq}
         always = {name: run.buffer(name) for name in ("control", "friction", "gravity")}
         return cls(**always, **{name: run.buffer(name) if size else None for name, size in sizes.items()})
 
 
-@dataclass(eq=False)
-class Smooth:
-    """Everything a state determines before constraints: places, inertias, forces. Dicts by dof or by body."""
-
-    poses: dict[Node, Pose]
-    velocities: dict[Node, Vector]
-    inertias: dict[Node, Vector]
-    forces: dict[Node, Vector]  # that the bodies need at zero joint acceleration
-    passive: dict[int, Any]
-    actuation: dict[int, Any]
-    damping: dict[int, Any]  # -d force / d velocity that the integrator treats implicitly
-    armature: dict[int, Any]
-
-    def joint_forces(self) -> dict[int, Any]:
-        return {d: self.passive[d] + self.actuation[d] for d in self.passive}
-
-
-def smooth_forces(tree: Tree, qpos: list[Any], qvel: list[Any], inputs: Inputs, settings: StepSettings) -> Smooth:
-    """The smooth part of the step: no constraints yet."""
-    gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
-    poses = forward_kinematics(tree, qpos)
-    velocities = body_motions(tree, poses, qvel)
-    accelerations = bias_accelerations(tree, poses, qvel, gravity)
-    inertias = body_inertias(tree, poses)
-    forces = body_forces(tree, poses, inertias, velocities, accelerations, gravity)
-    passive = passive_forces(tree, qpos, qvel, springs=settings.springs, dampers=settings.dampers)
-    approximate = settings.integrator == "approximate_implicitfast"
-    actuation, damping = actuator_forces(tree, inputs.control, qpos, qvel, always_implicit=approximate)
-    if not settings.actuation:
-        actuation, damping = dict.fromkeys(actuation, 0.0), dict.fromkeys(damping, 0.0)
-    if settings.integrator == "Euler":
-        damping = dict.fromkeys(damping, 0.0)
-    if settings.dampers and (settings.eulerdamp or settings.integrator != "Euler"):
-        for d, lanes in lane_dofs(tree).items():
-            damping[d] = damping[d] + tree.constant(tree.model.dof_damping, lanes)
-    armature = {d: tree.constant(tree.model.dof_armature, lanes) for d, lanes in lane_dofs(tree).items()}
-    if approximate:  # the solver itself works with M + dt * damping
-        armature = {d: armature[d] + damping[d] * settings.dt for d in armature}
-        damping = dict.fromkeys(damping, 0.0)
-    return Smooth(poses, velocities, inertias, forces, passive, actuation, damping, armature)
-
-
 def step(
-    tree: Tree, qpos: list[Any], qvel: list[Any], qacc: dict[int, Any], inputs: Inputs, settings: StepSettings
-) -> Any:
-    """Advances one step. `qacc`: variables by dof with the last acceleration, which become this step's.
+    tree: Tree,
+    qpos: list[Any],
+    qvel: list[Any],
+    act: list[Any],
+    qacc: dict[int, Any],
+    inputs: Inputs,
+    settings: StepSettings,
+) -> tuple[dict[int, Any], dict[int, Any], list[Any], Any]:
+    """Advances one step. act: activations by row. `qacc`: variables by dof with the last acceleration, which become
+    this step's.
 
-    Returns new qpos by row, new qvel by dof, and whether the solver
-    ran out.
+    Returns new qpos by row, new qvel by dof, new act, and whether the solver ran out.
     """
-    smooth = smooth_forces(tree, qpos, qvel, inputs, settings)
-    unconverged = constrained_acceleration(tree, smooth, qpos, qvel, qacc, inputs, settings)
+
+    def forward(q: list[Any], v: list[Any], w: list[Any]) -> tuple[Smooth, Any]:
+        smooth = smooth_forces(tree, q, v, w, inputs, settings)
+        return smooth, constrained_acceleration(tree, smooth, q, v, qacc, inputs, settings)
+
+    if settings.integrator == "RK4":
+        return runge_kutta_step(tree, qpos, qvel, act, qacc, forward, settings)
+    smooth, unconverged = forward(qpos, qvel, act)
     acceleration = {d: variable.value for d, variable in qacc.items()}
-    damped = implicit_acceleration(tree, smooth, qvel, acceleration, settings)
+    by_sweep = tree.model.nv > SMALL or solver_path(tree.model, settings) == "sweep"
+    damped = implicit_acceleration(tree, smooth, qvel, acceleration, settings, by_sweep=by_sweep)
     new_qvel = {d: qvel[d] + a * settings.dt for d, a in damped.items()}
-    return integrate_positions(tree, qpos, by_dof(tree, new_qvel), settings.dt), new_qvel, unconverged
+    new_qpos = integrate_positions(tree, qpos, by_dof(tree, new_qvel), settings.dt)
+    new_act = activations_after(smooth.drives, act, settings.dt) if settings.actuation else act
+    return new_qpos, new_qvel, new_act, unconverged
 
 
 def constrained_acceleration(
@@ -146,7 +120,9 @@ def constrained_acceleration(
     """Moves qacc to the solution of the constrained dynamics. Returns whether the solver's iterations ran out."""
     rows = joint_rows(tree, qpos, qvel, settings)
     if settings.equalities and tree.model.neq:
-        rows.rows += equality_rows(tree, smooth.poses, smooth.velocities, qpos, qvel, inputs.eq_active, settings)
+        motion = (smooth.poses, smooth.velocities, qpos, qvel, smooth.tendons)
+        rows.rows += equality_rows(tree, *motion, inputs.eq_active, settings)
+    add_tendon_rows(tree, smooth.poses, smooth.velocities, qvel, smooth.tendons, settings, rows)
     contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
@@ -158,7 +134,7 @@ def constrained_acceleration(
         solve = _joint_space(tree, smooth, rows, contacts, refines=long_step is not None)
     else:
         solve = _sweep(tree, smooth, rows, contacts)
-    problem = Problem(
+    problem = TreeProblem(
         tree=tree,
         poses=smooth.poses,
         inertias=smooth.inertias,
@@ -166,17 +142,16 @@ def constrained_acceleration(
         joint_rows=rows,
         contacts=contacts,
         long_step=long_step,
-        solve=solve,
+        find_target=solve,
+        qacc=qacc,
     )
     if not rows.rows and not contacts.capacity:  # nothing to minimise but the smooth cost
-        target, _ = problem.solve({d: variable.value for d, variable in qacc.items()})
-        for d, variable in qacc.items():
-            variable.value = target[d]
+        problem.solve()
+        problem.advance(1.0)
         return False
     scale = 1.0 / (tree.model.stat_meaninertia * max(1, tree.model.nv))
     return minimise(
         problem,
-        qacc,
         NewtonOptions(settings.iterations, settings.ls_iterations, settings.tolerance, settings.ls_tolerance, scale),
     )
 
@@ -232,42 +207,6 @@ def _long_step(model: Model, settings: StepSettings, rows: JointRows, contacts: 
     return min(max(2.0 / max(inflation, connection), 0.02), 0.5)
 
 
-def implicit_acceleration(
-    tree: Tree, smooth: Smooth, qvel: list[Any], qacc: dict[int, Any], settings: StepSettings
-) -> dict[int, Any]:
-    """The acceleration that damping leaves over the step: (M + dt B)^-1 M qacc (MuJoCo's implicit integrators).
-
-    Not as qacc less what damping takes: under stiff damping the two are large and nearly equal.
-    """
-    extra = {d: smooth.damping[d] * settings.dt for d in qacc}
-    damped = dict(qacc)
-    if not all(is_zero(x) for x in extra.values()):
-        diagonal = {d: smooth.armature[d] + extra[d] for d in qacc}
-        motions = body_motions(tree, smooth.poses, by_dof(tree, qacc))
-        pull = {node: negate(rigid_times(smooth.inertias[node], motions[node])) for node in tree.nodes}
-        rotors = {d: smooth.armature[d] * a for d, a in qacc.items()}
-        if tree.model.nv > SMALL or solver_path(tree.model, settings) == "sweep":  # damping couples nothing
-            damped = articulated_sweep(tree, smooth.poses, smooth.inertias, pull, diagonal, rotors)[0]
-        else:
-            M = mass_matrix(tree, smooth.poses, smooth.inertias, diagonal)
-            bias = bias_forces(tree, smooth.poses, pull)
-            forces = [rotors[d] - bias[d] for d in range(tree.model.nv)]
-            damped = dict(enumerate(solve_joint_space(tree.model.nv, M, forces)))
-    for node in lone_free_bodies(tree) if settings.integrator == "implicitfast" else ():
-        dofs = node_dofs(node)
-        acceleration = implicit_free_acceleration(
-            node,
-            smooth.poses[node],
-            [qacc[d] for d in dofs],
-            [qvel[d] for d in dofs[3:]],
-            smooth.armature[dofs[0]],
-            extra[dofs[0]],
-            settings.dt,
-        )
-        damped |= dict(zip(dofs, acceleration, strict=True))
-    return damped
-
-
 def solver_path(model: Model, settings: StepSettings) -> str:
     """How the solver factors: by sweeps where all rows keep the tree and the model is not small, else in joint
     coordinates."""
@@ -282,11 +221,11 @@ SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured:
 
 
 def needs_joint_space(model: Model, settings: StepSettings) -> bool:
-    """Whether some row couples limbs or bodies: an equality, a ball joint's limit, a contact between two moving
-    bodies."""
+    """Whether some row couples limbs or bodies: an equality, a tendon, a ball joint's limit, a contact between two
+    moving bodies."""
     from pluriverse.collision_pairs import contact_pairs, is_written
 
-    if settings.equalities and model.neq:
+    if (settings.equalities and model.neq) or couples_dofs(model, settings):
         return True
     if settings.limits and any(model.jnt_limited[j] and model.jnt_type[j] == 1 for j in range(model.njnt)):
         return True
@@ -294,16 +233,6 @@ def needs_joint_space(model: Model, settings: StepSettings) -> bool:
     return settings.contacts and any(
         moves[p.geom1] and moves[p.geom2] for p in contact_pairs(model) if is_written(model, p)
     )
-
-
-def by_dof(tree: Tree, values: dict[int, Any]) -> list[Any]:
-    """Values by dof as a list; dofs that the code does not name (those of further lanes) are None."""
-    return [values.get(d) for d in range(tree.model.nv)]
-
-
-def lane_dofs(tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Every dof that the code names (those of the first lane) with the dofs that it stands for."""
-    return {joint.dofs[0] + k: joint.dof(k) for node in tree.nodes for joint in node.joints for k in range(joint.width)}
 
 
 def finite(values: list[Any]) -> Any:

@@ -10,7 +10,8 @@ from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.step import NON_FINITE, UNCONVERGED, Inputs, StepSettings, finite, lane_dofs, solver_path, step
+from pluriverse.smooth import lane_dofs
+from pluriverse.step import NON_FINITE, UNCONVERGED, Inputs, StepSettings, finite, solver_path, step
 from pluriverse.trace.functions import logical_not, select
 from pluriverse.trace.kernel import Kernel, Launcher
 from pluriverse.trace.program import Program
@@ -91,14 +92,19 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     q = {rows[0]: (rows, run.variable(qpos.read(_row(rows)))) for rows in lane_rows(tree)}
     dofs = lane_dofs(tree)
     v, a = ({d: run.variable(buffer.read(_row(lanes_))) for d, lanes_ in dofs.items()} for buffer in (qvel, qacc))
+    act = run.buffer("act") if model.na else None
+    w = [run.variable(act.read(k)) for k in range(model.na)]
     alive = run.variable(logical_not(status.test(NON_FINITE)))
     exhausted = run.variable(False)
     for _ in run.range(n_steps):
         positions = [q[k][1].value if k in q else None for k in range(model.nq)]
         velocities = [v[d].value if d in v else None for d in range(model.nv)]
         accelerations = {d: run.variable(variable.value) for d, variable in a.items()}
-        new_q, new_v, unconverged = step(tree, positions, velocities, accelerations, inputs, settings)
-        healthy = logical_not(run.lane_any(logical_not(finite([*new_q.values(), *new_v.values()]))))
+        activations = [variable.value for variable in w]
+        new_q, new_v, new_w, unconverged = step(
+            tree, positions, velocities, activations, accelerations, inputs, settings
+        )
+        healthy = logical_not(run.lane_any(logical_not(finite([*new_q.values(), *new_v.values(), *new_w]))))
         alive.value = alive.value & healthy  # an environment that is not finite stays as it was before
         exhausted.value = exhausted.value | unconverged
         for k, (_rows, variable) in q.items():
@@ -106,11 +112,15 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
         for d in dofs:
             v[d].value = select(alive.value, new_v[d], velocities[d])
             a[d].value = select(alive.value, accelerations[d].value, a[d].value)
+        for k, variable in enumerate(w):
+            variable.value = select(alive.value, new_w[k], activations[k])
     for rows, variable in q.values():
         qpos.write(rows, variable.value)
     for d, lanes_ in dofs.items():
         qvel.write(lanes_, v[d].value)
         qacc.write(lanes_, a[d].value)
+    for k, variable in enumerate(w):
+        act.write(k, variable.value)
     status.raise_where(logical_not(alive.value), NON_FINITE, 0)
     status.raise_where(exhausted.value, UNCONVERGED, 1)
     return run
@@ -133,7 +143,7 @@ def lane_count(model: Model, settings: StepSettings) -> int:
 
     It depends on the model alone, never on the number of environments, so that results do not either.
     """
-    if solver_path(model, settings) != "sweep" or model.nu > len({*model.actuator_trnid[:, 0]}):
+    if solver_path(model, settings) != "sweep" or model.ntendon or model.nu > len({*model.actuator_trnid[:, 0]}):
         return 1
     merged = merge_fixed_bodies(model)
     bodies = sum(model.body_treeid[body] >= 0 for body in merged)

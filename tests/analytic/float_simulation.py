@@ -22,7 +22,7 @@ def simulate(
     positions, velocities = [start], [velocity]
     for _ in range(steps):
         now = positions[-1].tolist(), velocities[-1].tolist()
-        q, v, _ = step(floats.tree, *now, qacc, floats.inputs, floats.settings)
+        q, v, _, _ = step(floats.tree, *now, [], qacc, floats.inputs, floats.settings)
         positions.append(by_index(q))
         velocities.append(by_index(v))
     return np.array(positions), np.array(velocities)

@@ -12,7 +12,7 @@ from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, error, mujoco_data, samples, settings_of, stages
 from pluriverse.constraints.cones import Ellipse
 from pluriverse.constraints.contacts import Contacts
-from pluriverse.constraints.newton import Problem
+from pluriverse.constraints.tree_problem import TreeProblem
 
 # What must have been seen in a model, so that a test of its rows tests them.
 KIND = mujoco.mjtConstraint
@@ -63,11 +63,11 @@ def contact_rows(contacts: Contacts) -> list[list[float]]:
     return rows
 
 
-def solver_problem(floats: FloatStep, acceleration: np.ndarray) -> Problem | None:
+def solver_problem(floats: FloatStep, acceleration: np.ndarray) -> TreeProblem | None:
     """What the step hands to its solver, at the start `acceleration`; None where nothing constrains the model."""
-    problems: list[Problem] = []
+    problems: list[TreeProblem] = []
 
-    def keep(problem: Problem, qacc: object, options: object) -> bool:
+    def keep(problem: TreeProblem, options: object) -> bool:
         problems.append(problem)
         return False
 

@@ -28,7 +28,8 @@ from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.runtime import runtime
-from pluriverse.step import Inputs, StepSettings, smooth_forces
+from pluriverse.smooth import smooth_forces
+from pluriverse.step import Inputs, StepSettings
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Target, print_source

@@ -93,3 +93,13 @@ def test_rotations(rng: np.random.Generator) -> None:
 def test_a_zero_quaternion_is_no_rotation() -> None:
     """As in MuJoCo, so that a cleared qpos makes no NaN."""
     assert spatial.quaternion_matrix([0.0, 0.0, 0.0, 0.0]) == [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@given(seeds, st.sampled_from([None, 0, 1, 2, 3]))
+def test_quaternion_of_a_matrix(rng: np.random.Generator, largest: int | None) -> None:
+    """Half turns about an axis included, where three of its numbers nearly vanish."""
+    q = rng.normal(size=4) if largest is None else rng.normal(size=4) * 1e-9 + np.eye(4)[largest]
+    q /= np.linalg.norm(q)
+    found = np.array(spatial.matrix_quaternion(spatial.quaternion_matrix(q.tolist())))
+    assert found[0] >= 0
+    assert close(found * np.sign(found @ q), q)

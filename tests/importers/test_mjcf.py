@@ -88,11 +88,8 @@ def test_fixture_d_stacks_of_joints(joints: str, types: list[int], nq: int, nv: 
 def test_fixture_e_defaults_of_equalities() -> None:
     xml = """<mujoco><default><equality solref="0.005 1"/></default><worldbody>
       <body name="b"><joint name="j"/><geom size=".1"/></body></worldbody><equality>{}</equality></mujoco>"""
-    assert from_xml(xml.format('<joint joint1="j"/>')).model.eq_solref.tolist() == [[0.005, 1]]
-    model = mujoco.MjModel.from_xml_string(xml.format('<connect name="c" body1="b" anchor="0 0 0"/>'))
-    assert model.eq_solref.tolist() == [[0.005, 1]]  # and refused here, by its name
-    with pytest.raises(GenesisException, match="equality 'c': is not of type joint"):
-        from_xml(xml.format('<connect name="c" body1="b" anchor="0 0 0"/>'))
+    for equality in ('<joint joint1="j"/>', '<connect name="c" body1="b" anchor="0 0 0"/>'):
+        assert from_xml(xml.format(equality)).model.eq_solref.tolist() == [[0.005, 1]]
 
 
 def test_the_morph_moves_the_whole_model() -> None:
@@ -119,17 +116,71 @@ def test_material() -> None:
 
 
 @pytest.mark.parametrize(
-    ("compiler", "rtol"), [("settotalmass='7'", 1e-14), ("fusestatic='true'", 0), ("boundmass='3'", 0)]
+    ("compiler", "rtol"),
+    [
+        ("settotalmass='7'", 1e-14),
+        ("fusestatic='true'", 0),
+        ("discardvisual='true'", 0),
+        ("discardvisual='true' fusestatic='true'", 0),
+        ("boundmass='3'", 0),
+    ],
 )
 def test_compiler_flags_of_the_whole_model(
     compiler: str, rtol: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # MuJoCo logs a deprecated flag to a file there
     xml = f"""<mujoco><compiler {compiler}/><worldbody><body><freejoint/><geom size=".1"/>
-      <body pos=".5 .1 0"><geom type="box" size=".1 .2 .3"/>
+      <geom size=".2" pos=".1 0 0" contype="0" conaffinity="0"/><body pos=".5 .1 0"><geom type="box" size=".1 .2 .3"/>
       <body pos="1 0 0"><inertial pos=".1 0 0" mass=".5" fullinertia="1 1.1 1.2 .1 .1 0"/><joint/>
       </body></body></body></worldbody></mujoco>"""
     assert_same(from_xml(xml).model, Model.from_mujoco(mujoco.MjModel.from_xml_string(xml)), rtol=rtol)
+
+
+FITTED = """<mujoco model="m"><compiler fitaabb="{}"/><asset>
+  <mesh name="rock" vertex="0 0 0 1 0 0 0 1 0 0 0 3"/></asset><worldbody><geom type="capsule" mesh="rock"/></worldbody></mujoco>"""
+PULLED = """<mujoco model="m"><compiler><lengthrange mode="{}"/></compiler><worldbody>
+  <body><joint name="j" range="-40 50" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+  <actuator><motor joint="j"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("xml", [FITTED.format("true"), FITTED.format("false"), PULLED.format("all")])
+def test_compiler_settings_of_which_a_scene_has_one(xml: str) -> None:
+    assert_same(from_xml(xml).model, Model.from_mujoco(mujoco.MjModel.from_xml_string(xml)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "name"),
+    [
+        (FITTED.format("true"), FITTED.format("false"), "fitaabb"),
+        (PULLED.format("all"), PULLED.format("none"), "lengthrange"),
+    ],
+)
+def test_compiler_settings_that_conflict(one: str, other: str, name: str) -> None:
+    with pytest.raises(GenesisException, match=f"'m', 'm' set {name} of <compiler> differently"):
+        compiled(MJCF(file=one), MJCF(file=other))
+    assert compiled(MJCF(file=one), MJCF(file=one)).model.ngeom == 2
+
+
+def test_scaled_masses_are_not_bounded_again() -> None:
+    xml = """<mujoco><compiler settotalmass="7" boundmass="3"/><worldbody><body><joint/><geom size=".1"/></body>
+      </worldbody></mujoco>"""
+    with pytest.raises(GenesisException, match="settotalmass together with boundmass"):
+        from_xml(xml)
+
+
+def test_lights_and_cameras_may_look_at_the_world() -> None:
+    xml = """<mujoco><worldbody><light name="l" mode="targetbody" target="world"/>
+      <camera name="c" mode="targetbodycom" target="world"/></worldbody></mujoco>"""
+    mj_model = compiled(MJCF(file=xml), MJCF(file=xml)).mj_model
+    assert [*mj_model.light_targetbodyid, *mj_model.cam_targetbodyid] == [0] * 4
+
+
+def test_keyframes_without_names() -> None:
+    xml = """<mujoco><worldbody><body><joint/><geom size=".1"/></body></worldbody>
+      <keyframe><key qpos="1"/><key name="home" qpos="2"/><key qpos="3"/></keyframe></mujoco>"""
+    scene = compiled(MJCF(file=xml), MJCF(file=xml))
+    assert scene.entities[1].keyframe_names == ("keyframe_0", "home", "keyframe_2")
+    assert scene.model.key_qpos[:, 0].tolist()[:3] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

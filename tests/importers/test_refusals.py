@@ -28,6 +28,7 @@ def option(text: str) -> dict[str, str]:
     return {"option": f"<option {text}/>"}
 
 
+FLEX = '<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" dim="2" mass="1"/>'
 TENDON = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>'
 
 REFUSED = {
@@ -88,7 +89,6 @@ REFUSED = {
         },
         "pair 'p': has adhesion",
     ),
-    "mocap": ({"world": '<body name="m" mocap="true"><geom size=".1"/></body>'}, "body 'm': is a mocap body"),
     "height field": (
         {
             "top": '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
@@ -101,15 +101,14 @@ REFUSED = {
         "geom 't': has a surface velocity",
     ),
     "adhesion": ({"world": '<geom name="t" size=".1" adhesion="1"/>'}, "geom 't': has adhesion"),
-    "weld": ({"top": '<equality><weld name="w" body1="b"/></equality>'}, "equality 'w': is not of type joint"),
-    "connect": (
-        {"top": '<equality><connect name="c" body1="b" anchor="0 0 0"/></equality>'},
-        "equality 'c': is not of type joint",
+    "flex equality": (
+        {"world": FLEX, "top": '<equality><flex name="e" flex="f"/></equality>'},
+        "equality 'e': is not of type connect, weld or joint",
     ),
     "tendon spring": ({"top": TENDON.format('stiffness="1"')}, "tendon 't': acts"),
     "tendon limit": ({"top": TENDON.format('range="0 1"')}, "tendon 't': acts"),
     "flex": (
-        {"world": '<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" dim="2" mass="1"/>'},
+        {"world": FLEX},
         "flex 'f': is deformable",
     ),
     "integrator": (option('integrator="RK4"'), "option mjINT_RK4: supported are Euler and implicitfast"),
@@ -147,6 +146,13 @@ SUPPORTED = {
     },
     "condim 6": {"world": '<geom size=".1" condim="6"/>'},
     "joint equality": {"top": '<equality><joint joint1="j" polycoef="0 1 2 0 0"/></equality>'},
+    "weld": {"top": '<equality><weld body1="b"/></equality>'},
+    "connect": {
+        "inside": '<site name="s"/>',
+        "world": '<site name="t"/>',
+        "top": '<equality><connect body1="b" anchor="0 0 0"/><connect site1="s" site2="t"/></equality>',
+    },
+    "mocap": {"world": '<body name="m" mocap="true"><geom size=".1"/></body>'},
     "servo": actuator('<position joint="j" kp="2" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>'),
     "constant affine gain": actuator('<general joint="j" gaintype="affine" gainprm="3" biastype="affine"/>'),
     "force limit": {"world": '<body><joint actuatorfrcrange="-1 1"/><geom size=".1"/></body>'},
@@ -167,8 +173,8 @@ def test_supported(parts: dict[str, str]) -> None:
 
 def test_everything_is_named_at_once() -> None:
     model = compiled(
-        world='<geom name="t" size=".1" adhesion="1"/><geom size=".1" adhesion="2"/>',
-        top='<actuator><general name="a" joint="j" dyntype="filter"/></actuator><equality><weld body1="b"/></equality>',
+        world=f'<geom name="t" size=".1" adhesion="1"/><geom size=".1" adhesion="2"/>{FLEX}',
+        top='<actuator><general name="a" joint="j" dyntype="filter"/></actuator><equality><flex flex="f"/></equality>',
         option='<option solver="PGS" noslip_iterations="2"/>',
     )
     with pytest.raises(GenesisException) as caught:
@@ -198,8 +204,8 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
       <mujoco><worldbody><geom type="plane" size="1 1 1"/><geom size=".1" adhesion="1"/>
         <body><joint name="j"/><geom size=".1"/><geom size=".1" adhesion="1"/></body></worldbody>
         <actuator><motor joint="j"/><general joint="j" dyntype="filter"/></actuator>
-        <equality><weld body1="b"/></equality></mujoco>""".replace("<body>", '<body name="b">')
-    nameless = xml.replace(' name="b"', "").replace('<equality><weld body1="b"/></equality>', "")
+        <equality><flex flex="f"/></equality></mujoco>""".replace("<body>", f'{FLEX}<body name="b">')
+    nameless = xml.replace(' name="b"', "").replace(FLEX, "").replace('<equality><flex flex="f"/></equality>', "")
     with pytest.raises(GenesisException) as caught:
         scenes.compiled(MJCF(file=xml), MJCF(file=nameless))
     text = str(caught.value)
@@ -208,7 +214,7 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
         "e1: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body number 0): has adhesion",
         "e0: actuator number 1 (unnamed): has activation",
         "e1: actuator number 1 (unnamed): has activation",
-        "e0: equality number 0 (unnamed): is not of type joint",
+        "e0: equality number 0 (unnamed): is not of type connect",
     ):
         assert part in text
     assert "0/" not in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pluriverse.collision import plane, round
+from pluriverse.collision import box, box_box, plane, round
 from pluriverse.collision.placed import Emit, Placed
 from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, GEOM_TYPE_NAMES, MESH, PLANE, SPHERE
 from pluriverse.dynamics.spatial import dot, sub
@@ -29,7 +29,11 @@ KINDS = {  # by types, the smaller first
     (PLANE, MESH): Kind(plane.plane_mesh, 4, True),
     (SPHERE, SPHERE): Kind(round.sphere_sphere, 1, False),
     (SPHERE, CAPSULE): Kind(round.sphere_capsule, 1, False),
+    (SPHERE, CYLINDER): Kind(round.sphere_cylinder, 1, False),
+    (SPHERE, BOX): Kind(box.sphere_box, 1, False),
     (CAPSULE, CAPSULE): Kind(round.capsule_capsule, 2, True),
+    (CAPSULE, BOX): Kind(box.capsule_box, 2, True),
+    (BOX, BOX): Kind(box_box.box_box, 8, True),
 }
 
 

@@ -1,12 +1,13 @@
-"""Contacts between spheres and capsules: two spheres about the nearest points of two centres or segments."""
+"""Contacts between spheres, capsules and cylinders: mostly of two spheres, about the nearest points of two centres or
+segments."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pluriverse.collision.placed import Emit, Placed
-from pluriverse.dynamics.spatial import Vector, add, cross, dot, scale, sub
-from pluriverse.trace.functions import absolute, clamp, maximum, reciprocal, select, sqrt
+from pluriverse.dynamics.spatial import Vector, add, cross, dot, negate, scale, sub
+from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, reciprocal, select, sqrt
 
 SMALL = 1e-15  # mjMINVAL
 PARALLEL = 1e-8  # squared sine of the angle below which two capsules count as parallel
@@ -22,6 +23,32 @@ def sphere_capsule(run: Any, sphere: Placed, capsule: Placed, margin: float, emi
     half = capsule.size[1]
     along = clamp(dot(capsule.axis, sub(sphere.position, capsule.position)), -half, half)
     _spheres(run, sphere, sphere.position, capsule, _on_axis(capsule, along), margin, emit)
+
+
+def sphere_cylinder(run: Any, sphere: Placed, cylinder: Placed, margin: float, emit: Emit) -> None:
+    """At most 1 contact: with the side, with a cap, or with the rim between them.
+
+    A sphere whose centre is inside the cylinder touches the nearer one of side and cap.
+    """
+    radius, half, axis = cylinder.size[0], cylinder.size[1], cylinder.axis
+    offset = sub(sphere.position, cylinder.position)
+    along = dot(axis, offset)
+    across = sub(offset, scale(axis, along))
+    away = sqrt(dot(across, across))
+
+    beside, above = absolute(along) < half, away < radius
+    near_cap = half - absolute(along) < radius - away
+    side = beside & (logical_not(above) | logical_not(near_cap))
+    cap = above & (logical_not(beside) | near_cap)
+
+    up = select(along > 0.0, 1.0, -1.0)  # to the nearer cap from the middle
+    to_rim = add(scale(axis, up * half - along), scale(across, (radius - away) * reciprocal(maximum(away, SMALL))))
+    towards = [
+        select(cap, -up * a, select(side, s, r)) for a, s, r in zip(axis, negate(across), to_rim, strict=True)
+    ]
+    length = sqrt(dot(towards, towards))
+    gap = select(cap, absolute(along) - half, length - select(side, radius, 0.0))
+    _touch(run, sphere, sphere.position, cylinder, towards, length, gap - sphere.size[0], margin, emit)
 
 
 def capsule_capsule(run: Any, capsule1: Placed, capsule2: Placed, margin: float, emit: Emit) -> None:
@@ -68,8 +95,23 @@ def _spheres(
     between = sub(centre2, centre1)
     length = sqrt(dot(between, between))
     distance = length - (geom1.size[0] + geom2.size[0])
+    _touch(run, geom1, centre1, geom2, between, length, distance, margin, emit)
+
+
+def _touch(
+    run: Any,
+    geom1: Placed,
+    centre1: Vector,
+    geom2: Placed,
+    towards: Vector,
+    length: Any,
+    distance: Any,
+    margin: float,
+    emit: Emit,
+) -> None:
+    """The contact of a sphere about a point of geom1, at this distance in a direction of any length."""
     for _ in run.when(distance < margin):
-        direction = scale(between, reciprocal(maximum(length, SMALL)))
+        direction = scale(towards, reciprocal(maximum(length, SMALL)))
         normal = run.choose(length < SMALL, lambda: _coincident_normal(geom1, geom2), direction)
         emit(distance, add(centre1, scale(normal, geom1.size[0] + 0.5 * distance)), normal, None)
 

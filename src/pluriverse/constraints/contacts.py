@@ -42,6 +42,7 @@ class Contacts:
         self.width = max(condims, default=3) if max(condims, default=3) > 3 else 3
         self.mixed = self.width > 3 and len(condims) > 1 and not elliptic
         self.nodes = list(dict.fromkeys(n for c in pairs for n in (c.node, c.other) if n is not None))
+        self.trunks = [node.trunk for node in self.nodes]
         self.coupled = any(c.other is not None for c in pairs)
         self.normal: Vector | None = [0.0, 0.0, 1.0] if all(_is_upright(tree, c) for c in pairs) else None
         self.anisotropic = any(
@@ -289,6 +290,7 @@ class PairParameters:
     def _friction_geoms(c: Candidate, side: int) -> list[int]:
         """The geom of each lane whose friction counts."""
         return [p.friction_geoms[min(side, len(p.friction_geoms) - 1)] if p.friction_geoms else 0 for p in c.pairs]
+
 
 def _parameters(tree: Tree, p: ContactPair) -> tuple[Any, ...]:
     torsion = [tuple(tree.model.geom_friction[g, 1:]) for g in p.friction_geoms] if p.condim > 3 else []

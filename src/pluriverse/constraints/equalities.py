@@ -1,4 +1,4 @@
-"""Rows of equality constraints: bodies or sites that are connected or welded, joints that follow joints.
+"""Rows of equality constraints: bodies or sites that are connected or welded, joints or tendons that follow others.
 
 Their reference acceleration is `-b v - k d r`, less what the rows' own turning adds: connect and weld rows of MuJoCo 4
 subtract (d/dt J) qvel. Every constraint can be switched off in each environment: its weight is then 0.
@@ -39,7 +39,7 @@ from pluriverse.trace.functions import sqrt
 from .impedance import clipped_solimp, impedance, stiffness_and_damping, weight
 from .rows import Row
 
-CONNECT, WELD, JOINT = range(3)  # mjtEq
+CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 SITE = 6  # mjtObj
 
 Jacobian = list[dict[int, Any]]
@@ -61,6 +61,7 @@ def equality_rows(
     velocities: dict[Node, Vector],
     qpos: list[Any],
     qvel: list[Any],
+    tendons: Sequence[Transmission],
     active: Any,
     settings: Any,
 ) -> list[Row]:
@@ -71,6 +72,8 @@ def equality_rows(
     for e in range(model.neq):
         if model.eq_type[e] == JOINT:
             constraint = _joint_coupling(model, e, qpos)
+        elif model.eq_type[e] == TENDON:
+            constraint = _tendon_coupling(model, e, tendons)
         else:
             between = relation(*_frames(tree, poses, e), poses, velocities, accelerations)
             constraint = _connection(model, e, between)
@@ -152,7 +155,7 @@ def _inverse_inertia(model: Model, e: int, rotational: int) -> float:
     return sum(float(model.body_invweight0[body, rotational]) for body in bodies)
 
 
-# ---- joints that follow ----------------------------------------------------------------------------------------------
+# ---- joints and tendons that follow ----------------------------------------------------------------------------------------------
 
 
 def _joint_coupling(model: Model, e: int, qpos: list[Any]) -> Constraint:
@@ -165,6 +168,14 @@ def _joint_coupling(model: Model, e: int, qpos: list[Any]) -> Constraint:
     joints = [int(j) for j in (model.eq_obj1id[e], model.eq_obj2id[e]) if j >= 0]
     inverse_inertia = sum(float(model.dof_invweight0[model.jnt_dofadr[j]]) for j in joints)
     return _coupling(model.eq_data[e, :5], *(displacement(j) for j in joints), inverse_inertia=inverse_inertia)
+
+
+def _tendon_coupling(model: Model, e: int, tendons: Sequence[Transmission]) -> Constraint:
+    """A tendon's change of length since qpos0 is a polynomial of another's, or a constant."""
+    ids = [int(t) for t in (model.eq_obj1id[e], model.eq_obj2id[e]) if t >= 0]
+    changes = [Transmission(tendons[t].length - float(model.tendon_length0[t]), tendons[t].moment) for t in ids]
+    inverse_inertia = sum(float(model.tendon_invweight0[t]) for t in ids)
+    return _coupling(model.eq_data[e, :5], *changes, inverse_inertia=inverse_inertia)
 
 
 def _coupling(

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from pluriverse.dynamics.inertia import kinetic_energy_twice
-from pluriverse.dynamics.kinematics import Pose, body_motions
-from pluriverse.dynamics.spatial import Vector, dot, sub
-from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.dynamics.spatial import dot, sub
 from pluriverse.trace.functions import absolute, logical_not, maximum, select
 
 from .cones import Pyramid, times
 from .contacts import Contacts
-from .rows import JointRows
 
 FAR = 1e30
 FREE_STEPS = 4  # whole steps before the first line search, at most half of all
@@ -40,40 +36,61 @@ class NewtonOptions:
     scale: float
 
 
-@dataclass(eq=False)
-class Problem:
-    """What the solver minimises: inertia, rows, contacts, and how to solve with the present active set."""
+Consider = Callable[[Any, Any, Any, Any], None]
 
-    tree: Tree
-    poses: dict[Node, Pose]
-    inertias: dict[Node, Vector]
-    diagonal: dict[int, Any]  # what is added to the mass matrix's diagonal: armature
-    joint_rows: JointRows
+
+class Problem(Protocol):
+    """What the solver minimises: inertia, rows and contacts, and the acceleration, which holds the start."""
+
     contacts: Contacts
     long_step: float | None  # share of a beyond which a step is solved again; None: that makes a* no more exact
-    solve: Callable[
-        [dict[int, Any]], tuple[dict[int, Any], dict[Node, Vector]]
-    ]  # active set at a -> a*, its body motions
+
+    @property
+    def run(self) -> Any: ...
+
+    @property
+    def one_sided(self) -> int:
+        """How many one-sided rows of joint coordinates there are."""
+
+    def solve(self) -> None:
+        """Finds the target: the minimiser for the rows that are active at the present acceleration."""
+
+    def target_motions(self) -> Any:
+        """The table of body motions (`Contacts.motion_table`) that the target makes."""
+
+    def rows_change(self) -> Any:
+        """Whether a one-sided row of joint coordinates changes sign on the way to the target."""
+
+    def step_and_size(self) -> tuple[Any, Any]:
+        """Sums of |target - a| and of |target|."""
+
+    def consider_rows(self, consider: Consider) -> Any:
+        """consider(x, y, D, share) for each one-sided row: residual here and at the target, weight, and which share of
+        it this lane counts. Returns v' J' D J v of the two-sided rows, v being the way to the target."""
+
+    def energy(self) -> Any:
+        """v' M v."""
+
+    def advance(self, t: Any) -> None:
+        """Moves the acceleration by a share t of the way."""
 
 
-def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> Any:
-    """Moves `qacc` (variables by dof, holding the start) to the minimum. Returns whether the iterations ran out."""
-    run, contacts = problem.tree.run, problem.contacts
+def minimise(problem: Problem, options: NewtonOptions) -> Any:
+    """Moves the acceleration to the minimum. Returns whether the iterations ran out."""
+    run, contacts = problem.run, problem.contacts
     running = run.variable(True)
     free_steps = run.variable(float(min(FREE_STEPS, options.iterations // 2)))
     for _ in run.repeat(options.iterations, running):
-        now = {d: variable.value for d, variable in qacc.items()}
-        target, motions = problem.solve(now)
-        changed = _rows_change(problem, now, target)
-        changed = run.lane_any(_contacts_change(problem, motions) | changed)
-        goes_on = changed if problem.long_step is None else changed | _far(now, target, problem.long_step)
+        problem.solve()
+        changed = problem.rows_change()
+        changed = run.lane_any(_contacts_change(problem) | changed)
+        goes_on = changed if problem.long_step is None else changed | _far(problem, problem.long_step)
         step, finished = run.variable(1.0), run.variable(logical_not(goes_on))
         for _ in run.when(changed & (free_steps.value < 0.5), together=True):
-            step.value, finished.value = _line_search(problem, now, target, options)
+            step.value, finished.value = _line_search(problem, options)
         free_steps.value = free_steps.value - 1.0
         t = step.value
-        for d, variable in qacc.items():
-            variable.value = select((t < 1.0) | (t > 1.0), now[d] + t * (target[d] - now[d]), target[d])
+        problem.advance(t)
         for _ in run.when(goes_on if contacts.capacity else False):
             for k in run.each(contacts.records):
                 x, y = contacts.parts("now", k), contacts.parts("target", k)
@@ -82,29 +99,18 @@ def minimise(problem: Problem, qacc: dict[int, Any], options: NewtonOptions) -> 
     return running.value
 
 
-def _far(now: dict[int, Any], target: dict[int, Any], share: float) -> Any:
+def _far(problem: Problem, share: float) -> Any:
     """Whether a step is longer than a share of the acceleration, or of 1 m/s^2 or rad/s^2 where that is smaller."""
-    step, size = 0.0, 0.0
-    for d in now:
-        step, size = step + absolute(target[d] - now[d]), size + absolute(target[d])
+    step, size = problem.step_and_size()
     return step > share * maximum(size, 1.0)
 
 
-def _rows_change(problem: Problem, now: dict[int, Any], target: dict[int, Any]) -> Any:
-    """Whether a row on joint coordinates changes sign between two accelerations."""
-    changed: Any = False
-    for r in problem.joint_rows.rows:
-        if not r.two_sided:
-            changed = changed | (r.residual(now) * r.residual(target) * absolute(r.weight) < 0.0)
-    return changed
-
-
-def _contacts_change(problem: Problem, motions: dict[Node, Vector]) -> Any:
+def _contacts_change(problem: Problem) -> Any:
     """Notes each contact's relative acceleration at the target; whether one of its rows changes sign."""
-    run, contacts = problem.tree.run, problem.contacts
+    run, contacts = problem.run, problem.contacts
     if not contacts.capacity:
         return False
-    there = contacts.motion_table(motions)
+    there = problem.target_motions()
     changed = run.variable(False)
     for k in run.each(contacts.records):
         target = sub(contacts.in_frame(k, contacts.relative_motion(there, k)), contacts.parts("reference", k))
@@ -114,16 +120,11 @@ def _contacts_change(problem: Problem, motions: dict[Node, Vector]) -> Any:
     return changed.value
 
 
-def _line_search(
-    problem: Problem, now: dict[int, Any], target: dict[int, Any], options: NewtonOptions
-) -> tuple[Any, Any]:
+def _line_search(problem: Problem, options: NewtonOptions) -> tuple[Any, Any]:
     """The minimum along the step, and whether the solver may stop there by its tolerance."""
-    tree, run, contacts = problem.tree, problem.tree.run, problem.contacts
-    v = {d: target[d] - now[d] for d in now}
-    motions = body_motions(tree, problem.poses, _by_dof(tree, v))
+    run, contacts = problem.run, problem.contacts
     h = run.variable(0.0)
-    one_sided = sum(not r.two_sided for r in problem.joint_rows.rows)
-    one_sided += 0 if contacts.elliptic else 2 * (contacts.width - 1) * contacts.capacity
+    one_sided = problem.one_sided + (0 if contacts.elliptic else 2 * (contacts.width - 1) * contacts.capacity)
     changing = run.records("changing", {"x": "float", "j": "float", "D": "float"}, one_sided)
 
     def consider(x: Any, y: Any, D: Any, share: float) -> None:
@@ -132,14 +133,8 @@ def _line_search(
         for _ in run.when((x * j < 0.0) & (x * y < 0.0) & (absolute(D) > 0.0)):
             changing.append(x=x, j=j, D=select(x < 0.0, -D, D) * share)
 
-    for r in problem.joint_rows.rows:
-        share = 1.0 / run.lanes if r.shared else 1.0
-        if r.two_sided:
-            j = dot(r.coefficients, [v[d] for d in r.dofs])
-            h.value = h.value + r.weight * share * (j * j)
-        else:
-            consider(r.residual(now), r.residual(target), r.weight, share)
-    shares = run.table([1.0 / run.lanes if node.trunk else 1.0 for node in contacts.nodes] or [1.0])
+    h.value = h.value + problem.consider_rows(consider)
+    shares = run.table([1.0 / run.lanes if trunk else 1.0 for trunk in contacts.trunks] or [1.0])
 
     def share_of(k: Any) -> Any:
         return shares[contacts.node(k)] if run.lanes > 1 else 1.0
@@ -152,8 +147,7 @@ def _line_search(
         else:
             j = sub(y, x)
             h.value = h.value + dot(j, times(cone.curvature(x), j)) * share_of(k)
-    energy = kinetic_energy_twice(tree, problem.inertias, motions, v, problem.diagonal)
-    curvature = energy + run.lane_sum(h.value)
+    curvature = problem.energy() + run.lane_sum(h.value)
     curved = _curved(contacts, share_of) if contacts.elliptic else None
     return _minimum_along(run, changing, curved, curvature, options)
 
@@ -184,10 +178,6 @@ class LineSums:
     slope: Any
     bend: Any
     cost: Any
-
-
-def _by_dof(tree: Tree, values: dict[int, Any]) -> list[Any]:
-    return [values.get(d) for d in range(tree.model.nv)]
 
 
 def _minimum_along(

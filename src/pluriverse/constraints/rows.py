@@ -1,4 +1,5 @@
-"""Constraint rows on joint coordinates: limits, dry friction; those of equalities are in `equalities`.
+"""Constraint rows on joint coordinates: limits, dry friction; those of equalities are in `equalities`, of tendons in
+`tendon_rows`.
 
 A one-sided row costs D/2 min(J a - reference, 0)^2, a two-sided one D/2 (J a - reference)^2. Dry friction, whose
 force is D (a - reference) clamped to +-loss, is the sum of two one-sided rows, one of negative weight, and a constant
@@ -7,7 +8,7 @@ force: so all rows of the solver have one form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +53,27 @@ class JointRows:
     rows: list[Row] = field(default_factory=list)
     constant_forces: dict[int, Any] = field(default_factory=dict)
 
+    def add_friction(
+        self,
+        moment: dict[int, Any],
+        loss: Any,
+        qvel: Any,
+        D: Any,
+        softness: tuple[Sequence[float], Sequence[float]],
+        settings: Any,
+        *,
+        shared: bool,
+    ) -> None:
+        """Dry friction against the rate of a length that grows by `moment` with the dofs. softness: solref, solimp."""
+        _, b = stiffness_and_damping(*softness, settings.dt, settings.refsafe)
+        dofs, coefficients = tuple(moment), tuple(moment.values())
+        reference = -(dot(coefficients, [qvel[d] for d in dofs]) * b)
+        slip = loss / D if not isinstance(D, float) else loss * (1.0 / D)
+        self.rows.append(Row(dofs, coefficients, reference + slip, D, shared))
+        self.rows.append(Row(dofs, coefficients, reference - slip, -D, shared))
+        for dof, lever in moment.items():
+            self.constant_forces[dof] = self.constant_forces.get(dof, 0.0) - lever * loss
+
 
 def joint_rows(tree: Tree, qpos: list[Any], qvel: list[Any], settings: Any) -> JointRows:
     """All rows on joint coordinates at a state. `settings`: dt, refsafe, and which kinds are on."""
@@ -78,18 +100,36 @@ def _limits(tree: Tree, node: Node, joint: Joint, qpos: Any, qvel: Any, settings
     else:
         sides = [(minimum(lower, upper), select(lower < upper, 1.0, -1.0))]
     inverse_inertia = tree.constant(model.dof_invweight0, joint.dofs)
-    k, b = stiffness_and_damping(model.jnt_solref[j], model.jnt_solimp[j], settings.dt, settings.refsafe)
-    rows = []
-    for distance, sign in sides:
-        violation = distance - margin
+    softness = (model.jnt_solref[j], model.jnt_solimp[j])
+    return [
+        limit_row(tree, {dof: sign}, distance - margin, qvel, inverse_inertia, softness, settings, shared=node.trunk)
+        for distance, sign in sides
+    ]
 
-        def parts(violation: Any = violation, sign: Any = sign) -> list[Any]:
-            d = impedance(model.jnt_solimp[j], violation)
-            return [-(sign * qvel[dof] * b) - d * violation * k, weight(d, inverse_inertia)]
 
-        reference, D = tree.run.choose(violation < 0.0, parts, [0.0, 0.0])
-        rows.append(Row((dof,), (sign,), reference, D, node.trunk))
-    return rows
+def limit_row(
+    tree: Tree,
+    moment: dict[int, Any],
+    violation: Any,
+    qvel: Any,
+    inverse_inertia: Any,
+    softness: tuple[Sequence[float], Sequence[float]],
+    settings: Any,
+    *,
+    shared: bool,
+) -> Row:
+    """One that acts where a violation, which grows by `moment` with the dofs, is negative. softness: solref, solimp."""
+    solref, solimp = softness
+    k, b = stiffness_and_damping(solref, solimp, settings.dt, settings.refsafe)
+    dofs, coefficients = tuple(moment), tuple(moment.values())
+    rate = dot(coefficients, [qvel[d] for d in dofs])
+
+    def parts() -> list[Any]:
+        d = impedance(solimp, violation)
+        return [-(rate * b) - d * violation * k, weight(d, inverse_inertia)]
+
+    reference, D = tree.run.choose(violation < 0.0, parts, [0.0, 0.0])
+    return Row(dofs, coefficients, reference, D, shared)
 
 
 def _ball_limit(tree: Tree, node: Node, joint: Joint, qpos: Any, qvel: Any, settings: Any) -> list[Row]:
@@ -100,15 +140,10 @@ def _ball_limit(tree: Tree, node: Node, joint: Joint, qpos: Any, qvel: Any, sett
     axis = [x * reciprocal(angle) for x in turn]
     largest = tree.constants([max(model.jnt_range[i]) for i in joint.ids])
     violation = largest - angle - float(model.jnt_margin[j])
-    k, b = stiffness_and_damping(model.jnt_solref[j], model.jnt_solimp[j], settings.dt, settings.refsafe)
-    rate = -dot(axis, [qvel[dof + i] for i in range(3)])
-
-    def parts() -> list[Any]:
-        d = impedance(model.jnt_solimp[j], violation)
-        return [-(rate * b) - d * violation * k, weight(d, tree.constant(model.dof_invweight0, joint.dofs))]
-
-    reference, D = tree.run.choose(violation < 0.0, parts, [0.0, 0.0])
-    return [Row((dof, dof + 1, dof + 2), tuple(-x for x in axis), reference, D, node.trunk)]
+    moment = {dof + i: -x for i, x in enumerate(axis)}
+    inverse_inertia = tree.constant(model.dof_invweight0, joint.dofs)
+    softness = (model.jnt_solref[j], model.jnt_solimp[j])
+    return [limit_row(tree, moment, violation, qvel, inverse_inertia, softness, settings, shared=node.trunk)]
 
 
 def _add_friction_loss(
@@ -120,9 +155,5 @@ def _add_friction_loss(
     loss = tree.constant(model.dof_frictionloss, joint.dof(k))
     d = impedance(model.dof_solimp[dof], 0.0)
     D = tree.constants([weight(d, model.dof_invweight0[i]) for i in joint.dof(k)])
-    _, b = stiffness_and_damping(model.dof_solref[dof], model.dof_solimp[dof], settings.dt, settings.refsafe)
-    reference = -(qvel[dof] * b)
-    slip = loss / D if not isinstance(D, float) else loss * (1.0 / D)
-    found.rows.append(Row((dof,), (1.0,), reference + slip, D, node.trunk))
-    found.rows.append(Row((dof,), (1.0,), reference - slip, -D, node.trunk))
-    found.constant_forces[dof] = -loss
+    softness = (model.dof_solref[dof], model.dof_solimp[dof])
+    found.add_friction({dof: 1.0}, loss, qvel, D, softness, settings, shared=node.trunk)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from .inertia import node_dofs
 from .kinematics import Pose
-from .spatial import ZERO3, ZERO6, Vector, add, cross, matmul, matvec, negate, shift_motion, sub
+from .spatial import ZERO3, ZERO6, Vector, add, cross, dot, matmul, matvec, negate, shift_motion, sub, transpose
 from .tree import FixedBody, Node, Tree, rotation
 
 
@@ -32,19 +33,47 @@ class Frame:
 
 def body_frame(tree: Tree, poses: dict[Node, Pose], body: int) -> Frame:
     """The frame of a body, moving or not."""
-    carrier, (position, axes) = tree.carrier_of(body), tree.body_frame(body)
-    if isinstance(carrier, FixedBody):
-        return Frame(None, carrier.position, ZERO3, carrier.rotation).moved(position, axes)
-    pose = poses[carrier]
-    return Frame(carrier, pose.base, add(pose.reach, pose.origin), pose.rotation).moved(position, axes)
+    return _carrier_frame(tree, poses, body).moved(*tree.body_frame(body))
 
 
 def site_frame(tree: Tree, poses: dict[Node, Pose], site: int) -> Frame:
     """The frame of a site."""
+    position, axes = _site_place(tree, site)
+    carrier = _carrier_frame(tree, poses, int(tree.model.site_bodyid[site]))
+    return carrier.moved(tree.constants([position]), tree.constants([axes]))
+
+
+def geom_frame(tree: Tree, poses: dict[Node, Pose], geom: int) -> Frame:
+    """The frame of a geom."""
+    return _carrier_frame(tree, poses, int(tree.model.geom_bodyid[geom])).moved(*tree.geom_frame((geom,)))
+
+
+def site_in_geom(tree: Tree, poses: dict[Node, Pose], site: int, geom: int) -> Vector:
+    """Position of a site in the frame of a geom: constants, where one body carries both."""
     model = tree.model
-    axes = rotation(model.site_quat[site])
-    frame = body_frame(tree, poses, int(model.site_bodyid[site]))
-    return frame.moved(tree.constants([model.site_pos[site]]), tree.constants([axes]))
+    one, two = (int(model.body_weldid[body]) for body in (model.site_bodyid[site], model.geom_bodyid[geom]))
+    if one == two:
+        origin, axes = tree.merged[two].geoms[geom]
+        return tree.constants([axes.T @ (_site_place(tree, site)[0] - origin)])
+    frame = geom_frame(tree, poses, geom)
+    return matvec(transpose(frame.rotation), apart(site_frame(tree, poses, site), frame))
+
+
+def _site_place(tree: Tree, site: int) -> tuple[np.ndarray, np.ndarray]:
+    """Position and rotation (3, 3) of a site in the frame of its carrier."""
+    model = tree.model
+    body = int(model.site_bodyid[site])
+    position, axes = tree.merged[int(model.body_weldid[body])].bodies[body]
+    return position + axes @ model.site_pos[site], axes @ rotation(model.site_quat[site])
+
+
+def _carrier_frame(tree: Tree, poses: dict[Node, Pose], body: int) -> Frame:
+    """The frame of what a body is fixed to."""
+    carrier = tree.carrier_of(body)
+    if isinstance(carrier, FixedBody):
+        return Frame(None, carrier.position, ZERO3, carrier.rotation)
+    pose = poses[carrier]
+    return Frame(carrier, pose.base, add(pose.reach, pose.origin), pose.rotation)
 
 
 def apart(one: Frame, two: Frame) -> Vector:
@@ -89,6 +118,13 @@ def frame_motion(frame: Frame, poses: dict[Node, Pose], motions: dict[Node, Vect
     return shift_motion(motions[frame.node], sub(frame.reach, poses[frame.node].reach))
 
 
+def frame_jacobian(frame: Frame, poses: dict[Node, Pose]) -> dict[int, Vector]:
+    """The motion of a frame's body about the frame's origin by unit velocity of each dof that moves it."""
+    return {
+        dof: shift_motion(S, sub(frame.reach, poses[node].reach)) for dof, (node, S) in _carrying_dofs(frame, poses)
+    }
+
+
 def relative_jacobian(one: Frame, two: Frame, poses: dict[Node, Pose]) -> dict[int, Vector]:
     """The J of `Relation`."""
     own, other = dict(_carrying_dofs(one, poses)), dict(_carrying_dofs(two, poses))
@@ -104,6 +140,19 @@ def relative_jacobian(one: Frame, two: Frame, poses: dict[Node, Pose]) -> dict[i
             node, S = other[dof]
             J[dof] = negate(shift_motion(S, sub(two.reach, poses[node].reach)))
     return J
+
+
+def pull(one: Frame, two: Frame, direction: Vector, poses: dict[Node, Pose]) -> dict[int, Any]:
+    """How fast the origin of `one` leaves that of `two` by unit velocity of each dof, in the direction of the line
+    through both: dofs that move both as one body do not count."""
+    own, other = dict(_carrying_dofs(one, poses)), dict(_carrying_dofs(two, poses))
+    rates: dict[int, Any] = {}
+    for dof in sorted(own.keys() ^ other.keys()):
+        frame, (node, S) = (one, own[dof]) if dof in own else (two, other[dof])
+        arm = sub(frame.reach, poses[node].reach)
+        rate = dot(S[:3], cross(arm, direction)) + dot(S[3:], direction)
+        rates[dof] = rate if dof in own else -rate
+    return rates
 
 
 def _carrying_dofs(frame: Frame, poses: dict[Node, Pose]) -> Iterator[tuple[int, tuple[Node, Vector]]]:

@@ -22,6 +22,7 @@ from .spatial import IDENTITY, ZERO3, Vector, add, matmul, matvec, quaternion_ma
 
 MOCAP_ROWS = 7  # position, quaternion
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+SAME_FRAME, SAME_AXES = 1, 3  # mjtSameFrame: as the body frame, or its axes
 QPOS_WIDTH, DOF_WIDTH = (7, 4, 1, 1), (6, 3, 1, 1)
 GEOM_STRUCTURE = (
     "type",
@@ -238,12 +239,13 @@ def _merge(model: Model, weld: int, bodies: list[int], frames: dict[int, Any]) -
     parent = int(model.body_parentid[weld])
     p, R = frames[parent] if weld else frames[0]
     masses = np.array([model.body_mass[b] for b in bodies])
-    centres = np.array([frames[b][0] + frames[b][1] @ model.body_ipos[b] for b in bodies])
+    inertial = [_inertial_frame(model, b) for b in bodies]
+    centres = np.array([frames[b][0] + frames[b][1] @ ipos for b, (ipos, _) in zip(bodies, inertial, strict=True)])
     mass = masses.sum()
     centre = masses @ centres / mass if mass > 0 else centres[0]
     inertia = np.zeros((3, 3))
-    for b, m, c in zip(bodies, masses, centres, strict=True):
-        axes = frames[b][1] @ rotation(model.body_iquat[b])
+    for b, m, c, (_, principal) in zip(bodies, masses, centres, inertial, strict=True):
+        axes = frames[b][1] @ principal
         arm = c - centre
         inertia += axes @ np.diag(model.body_inertia[b]) @ axes.T + m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     inertia[np.abs(inertia) < 1e-9 * np.abs(inertia).max(initial=0.0)] = 0.0
@@ -269,6 +271,30 @@ def _merge(model: Model, weld: int, bodies: list[int], frames: dict[int, Any]) -
     )
 
 
+def limb_structure(
+    model: Model, merged: dict[int, MergedBody], children: dict[int, list[int]], body: int
+) -> tuple[Any, ...]:
+    """What must be equal between two bodies, with all that hangs on them, for their code to be shared."""
+    joints = range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body]))
+    dofs = np.flatnonzero(model.dof_bodyid == body).tolist()
+    return (
+        tuple(
+            _alike(model, "jnt", j, ("type", "limited", "solref", "solimp", "margin", "actfrclimited")) for j in joints
+        ),
+        tuple((bool(model.dof_frictionloss[d]), *_alike(model, "dof", d, ("solref", "solimp"))) for d in dofs),
+        tuple(_alike(model, "geom", g, GEOM_STRUCTURE) for g in merged[body].geoms),
+        bool(merged[body].lifted),
+        tuple(limb_structure(model, merged, children, c) for c in children.get(body, ())),
+    )
+
+
+def _inertial_frame(model: Model, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centre of mass and principal axes of a body in its frame. What is less than 1e-6 does not count, as in MuJoCo."""
+    same = model.body_sameframe[body]
+    centre = np.zeros(3) if same == SAME_FRAME else model.body_ipos[body]
+    return centre, np.eye(3) if same in (SAME_FRAME, SAME_AXES) else rotation(model.body_iquat[body])
+
+
 def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list[tuple[int, ...]]:
     """The bodies of each node by lane, depth first: limbs of equal structure that hang on one trunk body share a
     node."""
@@ -278,18 +304,7 @@ def lane_groups(model: Model, merged: dict[int, MergedBody], lanes: int) -> list
         children.setdefault(merged[body].parent, []).append(body)
 
     def structure(body: int) -> tuple[Any, ...]:
-        joints = range(int(model.body_jntadr[body]), int(model.body_jntadr[body]) + int(model.body_jntnum[body]))
-        dofs = np.flatnonzero(model.dof_bodyid == body).tolist()
-        return (
-            tuple(
-                _alike(model, "jnt", j, ("type", "limited", "solref", "solimp", "margin", "actfrclimited"))
-                for j in joints
-            ),
-            tuple((bool(model.dof_frictionloss[d]), *_alike(model, "dof", d, ("solref", "solimp"))) for d in dofs),
-            tuple(_alike(model, "geom", g, GEOM_STRUCTURE) for g in merged[body].geoms),
-            bool(merged[body].lifted),
-            tuple(structure(c) for c in children.get(body, ())),
-        )
+        return limb_structure(model, merged, children, body)
 
     groups: list[tuple[int, ...]] = []
 

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
+from pluriverse.entities.keyframes import keyframe_values
+from pluriverse.entities.rigid_equality import RigidEquality
 from pluriverse.entities.rigid_geom import RigidGeom
 from pluriverse.entities.rigid_joint import RigidJoint
 from pluriverse.entities.rigid_link import RigidLink
+from pluriverse.entities.rigid_site import RigidSite
 from pluriverse.errors import GenesisException, did_you_mean
 from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.runtime import runtime
@@ -24,7 +27,7 @@ from pluriverse.typing import ArrayLike, IndexLike
 if TYPE_CHECKING:
     from pluriverse.importers.scene_spec import EntityLayout, EntitySource
 
-Part = TypeVar("Part", RigidLink, RigidJoint, RigidGeom)
+Part = TypeVar("Part", RigidLink, RigidJoint, RigidGeom, RigidSite, RigidEquality)
 
 
 @refuse_names_not_written
@@ -65,12 +68,18 @@ class RigidEntity:
             self._joints.append(joint)
         self._geoms = []
         for idx, name in zip(layout.geoms, layout.geom_names, strict=True):
-            body = int(model.geom_bodyid[idx])
-            link_of_geom = self._links[body - layout.bodies.start] if body else None
-            geom = RigidGeom(self, link_of_geom, idx, name)
-            if link_of_geom is not None:
-                link_of_geom.geoms.append(geom)
+            geom = RigidGeom(self, self._link_of(model.geom_bodyid[idx]), idx, name)
+            if geom.link is not None:
+                geom.link.geoms.append(geom)
             self._geoms.append(geom)
+        self._sites = [
+            RigidSite(self, self._link_of(model.site_bodyid[idx]), idx, name)
+            for idx, name in zip(layout.sites, layout.site_names, strict=True)
+        ]
+        self._equalities = [
+            RigidEquality(self, idx, local, name)
+            for local, (idx, name) in enumerate(zip(layout.equalities, layout.equality_names, strict=True))
+        ]
         device, owner = solver.device, f"entity '{self.name}'"
 
         def axis(members: Any, argument: str, kind: str) -> RowAxis:
@@ -82,6 +91,8 @@ class RigidEntity:
         self._link_axis = axis(layout.bodies, "links_idx_local", "links")
         self._geom_axis = axis(layout.geoms, "geoms_idx_local", "geoms")
         self._actuator_axis = axis(layout.actuators, "actuators_idx_local", "actuators")
+        self._site_axis = axis(layout.sites, "sites_idx_local", "sites")
+        self._equality_axis = axis(layout.equalities, "equalities_idx_local", "equality constraints")
 
     # structure --------------------------------------------------------------------------------------------------------
 
@@ -127,6 +138,18 @@ class RigidEntity:
         return self._geoms
 
     @property
+    def sites(self) -> list[RigidSite]:
+        """The sites of its model file."""
+        self.require_built()
+        return self._sites
+
+    @property
+    def equalities(self) -> list[RigidEquality]:
+        """Its equality constraints."""
+        self.require_built()
+        return self._equalities
+
+    @property
     def base_link(self) -> RigidLink:
         """Its first link."""
         if not self.links:
@@ -159,16 +182,21 @@ class RigidEntity:
         The numbers are those of the file: a free joint stands where the file has it, not where the morph moves the
         entity. A keyframe without a name is `keyframe_0`, `keyframe_1` ..., counted over the keyframes of the file.
         """
-        qpos = self.solver.model.key_qpos[self.layout.keyframes, self.q_start : self.q_end]
-        tensor = to_device(torch.tensor(qpos), self.solver.device, runtime.tc_float)
-        return MappingProxyType(dict(zip(self._keyframe_names, tensor.clone(), strict=True)))
+        return MappingProxyType({name: self.get_keyframe(name) for name in self._keyframe_names})
 
-    def get_keyframe(self, name: str) -> torch.Tensor:
-        """(n_qs,) qpos of a keyframe, see `keyframes`: `entity.set_qpos(entity.get_keyframe("home"))`."""
-        keyframes = self.keyframes
-        if name not in keyframes:
-            raise self._unknown(name, list(keyframes), "keyframe")
-        return keyframes[name]
+    def get_keyframe(self, name: str, quantity: str = "qpos") -> torch.Tensor:
+        """A quantity of a keyframe, see `keyframes`: `entity.set_qpos(entity.get_keyframe("home"))`.
+
+        quantity: "qpos" (n_qs,), "qvel" (n_dofs,), "ctrl" (n_actuators,), "act" (activations,), "mocap_pos" (n, 3) or
+        "mocap_quat" (n, 4) of its n mocap links.
+        """
+        if name not in self._keyframe_names:
+            raise self._unknown(name, self._keyframe_names, "keyframe")
+        key = self.layout.keyframes[self._keyframe_names.index(name)]
+        values = keyframe_values(self.solver.model, self.layout, key)
+        if quantity not in values:
+            raise GenesisException(f"A keyframe holds no {quantity!r}. It holds: {', '.join(values)}.")
+        return to_device(torch.tensor(values[quantity]), self.solver.device, runtime.tc_float).clone()
 
     base_link_idx = property(lambda self: self.base_link.idx, doc="Index of its first link over the scene.")
     n_links = property(lambda self: len(self.layout.bodies), doc="Number of links.")
@@ -177,6 +205,7 @@ class RigidEntity:
     n_dofs = property(lambda self: len(self.layout.dofs), doc="Degrees of freedom.")
     n_qs = property(lambda self: len(self.layout.qpos), doc="Numbers in qpos.")
     n_actuators = property(lambda self: len(self.layout.actuators), doc="Actuators of its model file.")
+    n_sites = property(lambda self: len(self.layout.sites), doc="Sites of its model file.")
     n_equalities = property(lambda self: len(self.layout.equalities), doc="Equality constraints.")
     link_start = property(lambda self: self.layout.bodies.start - 1, doc="Its first link over the scene.")
     link_end = property(lambda self: self.layout.bodies.stop - 1, doc="Behind its last link.")
@@ -194,6 +223,14 @@ class RigidEntity:
     def get_joint(self, name: str) -> RigidJoint:
         """The joint of this name."""
         return self._named(name, self.joints, "joint")
+
+    def get_site(self, name: str) -> RigidSite:
+        """The site of this name."""
+        return self._named(name, self.sites, "site")
+
+    def get_equality(self, name: str) -> RigidEquality:
+        """The equality constraint of this name."""
+        return self._named(name, self.equalities, "equality constraint")
 
     # the base ---------------------------------------------------------------------------------------------------------
 
@@ -222,7 +259,7 @@ class RigidEntity:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Move the free base. pos: ([n_envs,] 3), world frame [m]; with `relative` from where the model has it.
+        """Move the free or mocap base. pos: ([n_envs,] 3), world frame [m]; with `relative` from where the model has it.
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
@@ -239,7 +276,8 @@ class RigidEntity:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Turn the free base. quat: ([n_envs,] 4), world frame, wxyz; with `relative` on top of where the model has it.
+        """Turn the free or mocap base. quat: ([n_envs,] 4), world frame, wxyz; with `relative` on top of where the model
+        has it.
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
@@ -326,6 +364,15 @@ class RigidEntity:
     get_links_ang = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_ang)
     get_links_mass = with_local_index("_link_axis", "links_idx", RigidSolver.get_links_mass)
 
+    # sites, equality constraints --------------------------------------------------------------------------------------
+
+    get_sites_pos = with_local_index("_site_axis", "sites_idx", RigidSolver.get_sites_pos)
+    get_sites_quat = with_local_index("_site_axis", "sites_idx", RigidSolver.get_sites_quat)
+    get_equalities_active = with_local_index("_equality_axis", "equalities_idx", RigidSolver.get_equalities_active)
+    set_equalities_active = with_local_index("_equality_axis", "equalities_idx", RigidSolver.set_equalities_active)
+
+    # mass, friction, state --------------------------------------------------------------------------------------------
+
     def get_mass(self) -> float:
         """Mass of all its links [kg]."""
         return sum(link.get_mass() for link in self.links)
@@ -363,7 +410,7 @@ class RigidEntity:
 
     def _stop(self, wanted: bool, envs_idx: IndexLike) -> None:
         solver = self.solver
-        if wanted:
+        if wanted and self.n_dofs:
             solver.set_dofs_velocity(None, self._dof_axis.select(), envs_idx)
 
     def _named(self, name: str, parts: list[Part], kind: str) -> Part:
@@ -378,6 +425,10 @@ class RigidEntity:
             f"Entity '{self.name}' has no {kind} {name!r}. {hint}It has: {', '.join(names) or 'none'}."
         )
 
+    def _link_of(self, body: int) -> RigidLink | None:
+        """The link that is a body of the model; None for the world."""
+        return self._links[int(body) - self._layout.bodies.start] if body else None
+
     @property
     def _keyframe_names(self) -> list[str]:
-        return [name or f"keyframe_{i}" for i, name in enumerate(self.layout.keyframe_names)]
+        return list(self.layout.keyframe_names)

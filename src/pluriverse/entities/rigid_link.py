@@ -58,6 +58,11 @@ class RigidLink:
         return int(self.solver.model.body_weldid[self._body]) == 0
 
     @property
+    def is_mocap(self) -> bool:
+        """Whether it is a mocap body, which stands where `set_pos` and `set_quat` put it."""
+        return int(self.solver.model.body_mocapid[self._body]) >= 0
+
+    @property
     def is_free(self) -> bool:
         """Whether it has a free joint."""
         return any(joint.type is JOINT_TYPE.FREE for joint in self.joints)
@@ -146,6 +151,14 @@ class RigidLink:
     def get_ang(self, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] 3) angular velocity, world axes [rad/s]."""
         return self.solver.get_links_ang(self.idx, envs_idx)[..., 0, :]
+
+    def set_pos(self, pos: ArrayLike, envs_idx: IndexLike = None) -> None:
+        """Move a free link or a mocap link; velocities stay. pos: ([n_envs,] 3), world frame [m]."""
+        self.solver.set_base_links_pos(pos, self.idx, envs_idx)
+
+    def set_quat(self, quat: ArrayLike, envs_idx: IndexLike = None) -> None:
+        """Turn a free link or a mocap link; velocities stay. quat: ([n_envs,] 4), world frame, wxyz."""
+        self.solver.set_base_links_quat(quat, self.idx, envs_idx)
 
     def set_friction(self, friction: ArrayLike, envs_idx: IndexLike = None) -> None:
         """Set the sliding friction coefficient of its shapes, 0.01 to 5. friction: a number or ([n_envs,] n_geoms)."""

@@ -12,16 +12,13 @@ from pluriverse.importers.rules import (
     Rule,
     assigned,
     collides_as_unsupported_shape,
-    drives_joint,
-    drives_many_dofs,
-    gain_varies,
-    limits_gravcomp,
+    defined_by_callbacks,
+    is_one_of,
     nonzero,
     option_flags,
     option_other_than,
     option_set,
     other_than,
-    polynomial_damping,
 )
 
 # Fields that the dynamics uses, most of them through `Model`.
@@ -31,7 +28,7 @@ USED = """
     qpos0 qpos_spring
     body_parentid body_rootid body_weldid body_jntnum body_jntadr body_dofnum body_dofadr body_geomnum body_geomadr
     body_treeid body_pos body_quat body_ipos body_iquat body_mass body_subtreemass body_inertia body_invweight0
-    body_gravcomp body_mocapid
+    body_gravcomp body_mocapid body_sameframe
     jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_stiffnesspoly jnt_range jnt_limited jnt_margin
     jnt_solref jnt_solimp jnt_actfrclimited jnt_actfrcrange jnt_actgravcomp
     dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_dampingpoly dof_frictionloss dof_solref dof_solimp
@@ -49,10 +46,12 @@ USED = """
     tendon_solref_fri tendon_solimp_fri tendon_range tendon_margin tendon_stiffness tendon_stiffnesspoly tendon_damping
     tendon_dampingpoly tendon_armature tendon_frictionloss tendon_lengthspring tendon_length0 tendon_invweight0
     wrap_type wrap_objid wrap_prm
-    actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_gear
+    nactuator nout actuator_trntype actuator_trnid actuator_dyntype actuator_gaintype actuator_biastype actuator_gear
     actuator_gainprm actuator_biasprm actuator_ctrllimited actuator_ctrlrange actuator_forcelimited actuator_forcerange
     actuator_dynprm actuator_actadr actuator_actnum actuator_actlimited actuator_actrange actuator_actearly
+    actuator_ctrladr actuator_ctrlnum actuator_ctrlspec actuator_outadr actuator_outnum actuator_group
     actuator_cranklength actuator_acc0 actuator_length0 actuator_lengthrange
+    actuator_damping actuator_dampingpoly actuator_armature
     key_qpos key_qvel key_ctrl key_act key_mpos key_mquat
     opt opt.timestep opt.gravity opt.integrator opt.cone opt.solver opt.impratio opt.tolerance opt.ls_tolerance
     opt.iterations opt.ls_iterations opt.disableflags opt.enableflags
@@ -65,7 +64,6 @@ USED = """
 WITHOUT_MEANING = {
     "drawing": """
         vis geom_group geom_matid geom_rgba geom_castshadow jnt_group tendon_group tendon_matid tendon_rgba tendon_width
-        actuator_group
         site_dataid site_matid site_group site_sameframe
         site_user site_rgba
         ncam cam_mode cam_bodyid cam_targetbodyid cam_pos cam_quat cam_poscom0 cam_pos0 cam_mat0 cam_projection cam_fovy
@@ -90,6 +88,7 @@ WITHOUT_MEANING = {
         sensor_refid sensor_intprm sensor_dim sensor_adr sensor_cutoff sensor_noise sensor_history sensor_historyadr
         sensor_delay sensor_interval sensor_user sensor_plugin
         opt.magnetic
+        actuator_history actuator_historyadr nhistory
         """,
     "names, paths and data of the author": """
         nnames nnames_map names names_map npaths paths signature
@@ -105,10 +104,10 @@ WITHOUT_MEANING = {
     "bookkeeping of MuJoCo's own algorithms": """
         nM nB nC nD nJmom nJten nJfe nbvh nbvhstatic nbvhdynamic noct nemax njmax nconmax narena nbuffer nout
         npolygonmax nmeshdegmax ngravcomp flg_gravcomp
-        body_simple body_sameframe body_margin body_contype body_conaffinity body_bvhadr body_bvhnum
+        body_simple body_margin body_contype body_conaffinity body_bvhadr body_bvhnum
         bvh_depth bvh_child bvh_nodeid bvh_aabb oct_depth oct_child oct_aabb oct_coeff
-        dof_Madr dof_simplenum dof_length
-        tree_bodyadr tree_bodynum tree_dofadr tree_dofnum
+        dof_Madr dof_simplenum dof_length jnt_actuatorid tendon_actuatorid
+        tree_bodyadr tree_bodynum tree_dofadr tree_dofnum tendon_type tendon_treenum tendon_treeid
         geom_sameframe geom_aabb
         nmeshpoly nmeshpolyvert nmeshpolymap mesh_bvhadr mesh_bvhnum mesh_octadr mesh_octnum mesh_extrema mesh_scale
         mesh_polymapadr mesh_polymapnum mesh_polymap
@@ -144,60 +143,21 @@ FLEX_FIELDS = """
 RULES = (
     # actuators
     Rule(
-        "actuator_trntype actuator_cranklength",
+        "actuator_trntype",
         "actuator",
-        "drives something else than a joint (tendon, site, body or slider-crank)",
-        lambda m: ~drives_joint(m),
-    ),
-    Rule("actuator_trnid", "actuator", "drives a ball or free joint", drives_many_dofs),
-    Rule(
-        "actuator_dyntype actuator_dynprm actuator_actadr actuator_actnum actuator_actlimited actuator_actrange "
-        "actuator_actearly na",
-        "actuator",
-        "has activation dynamics (dyntype)",
-        other_than("actuator_dyntype", "mjtDyn", "mjDYN_NONE"),
+        "drives the contacts of a body (adhesion)",
+        is_one_of("actuator_trntype", "mjtTrn", "mjTRN_BODY"),
     ),
     Rule(
-        "actuator_gaintype actuator_lengthrange actuator_acc0",
+        "actuator_dyntype actuator_gaintype actuator_biastype",
         "actuator",
-        "has a gain that varies (muscle, DC motor, PID, user, or affine in length or velocity)",
-        gain_varies,
+        "is defined by callbacks (type user)",
+        defined_by_callbacks,
     ),
-    Rule(
-        "actuator_biastype actuator_length0",
-        "actuator",
-        "has a bias that is not affine (muscle, DC motor or user)",
-        other_than("actuator_biastype", "mjtBias", "mjBIAS_NONE mjBIAS_AFFINE"),
-    ),
-    Rule(
-        "actuator_ctrlnum actuator_outnum actuator_ctrladr actuator_outadr actuator_ctrlspec nactuator",
-        "actuator",
-        "has several controls or several forces, or none",
-        lambda m: (m.actuator_ctrlnum != 1) | (m.actuator_outnum != 1),
-    ),
-    Rule(
-        "actuator_delay actuator_history actuator_historyadr nhistory",
-        "actuator",
-        "has a delay or keeps a history",
-        nonzero("actuator_delay", "actuator_history"),
-    ),
-    Rule(
-        "actuator_damping actuator_dampingpoly actuator_armature jnt_actuatorid tendon_actuatorid",
-        "actuator",
-        "adds damping or armature to what it drives",
-        nonzero("actuator_damping", "actuator_dampingpoly", "actuator_armature"),
-    ),
+    Rule("actuator_delay", "actuator", "has a delay", nonzero("actuator_delay")),
     Rule("actuator_plugin", "actuator", "is a plugin", assigned("actuator_plugin")),
     # joints
-    Rule("jnt_stiffnesspoly", "joint", "has a polynomial spring", nonzero("jnt_stiffnesspoly")),
-    Rule("dof_dampingpoly", "joint", "has polynomial damping", polynomial_damping),
     Rule("jnt_springyield jnt_plasticadr nplastic", "joint", "has a spring that yields", nonzero("jnt_springyield")),
-    Rule(
-        "jnt_actgravcomp",
-        "joint",
-        "limits gravity compensation (actuatorgravcomp with actuatorfrcrange)",
-        limits_gravcomp,
-    ),
     # bodies
     Rule(
         "body_plugin nplugin npluginattr npluginstate plugin plugin_attr plugin_attradr plugin_stateadr "
@@ -221,45 +181,20 @@ RULES = (
     Rule(
         "eq_type",
         "equality",
-        "is not of type connect, weld or joint (tendon, flex ...)",
-        other_than("eq_type", "mjtEq", "mjEQ_CONNECT mjEQ_WELD mjEQ_JOINT"),
+        "is not of type connect, weld, joint or tendon (flex ...)",
+        other_than("eq_type", "mjtEq", "mjEQ_CONNECT mjEQ_WELD mjEQ_JOINT mjEQ_TENDON"),
     ),
-    Rule(
-        "ntendon tendon_type tendon_adr tendon_num nwrap wrap_type wrap_objid wrap_prm tendon_stiffness "
-        "tendon_stiffnesspoly tendon_damping tendon_dampingpoly tendon_armature tendon_frictionloss tendon_limited "
-        "tendon_range tendon_margin tendon_solref_lim tendon_solimp_lim tendon_solref_fri tendon_solimp_fri "
-        "tendon_lengthspring tendon_springyield tendon_plasticadr tendon_length0 tendon_invweight0 tendon_treenum "
-        "tendon_treeid tendon_actfrclimited tendon_actfrcrange",
-        "tendon",
-        "acts (stiffness, damping, friction loss, armature or limit)",
-        nonzero(
-            "tendon_stiffness",
-            "tendon_stiffnesspoly",
-            "tendon_damping",
-            "tendon_dampingpoly",
-            "tendon_armature",
-            "tendon_frictionloss",
-            "tendon_limited",
-        ),
-    ),
+    Rule("tendon_springyield tendon_plasticadr", "tendon", "has a spring that yields", nonzero("tendon_springyield")),
     Rule(FLEX_FIELDS, "flex", "is deformable", lambda m: np.ones(m.nflex, dtype=bool)),
     # options
     Rule(
         "opt.integrator",
         "",
-        "supported are Euler and implicitfast",
-        option_other_than("integrator", "mjtIntegrator", "mjINT_EULER mjINT_IMPLICITFAST"),
+        "supported are Euler, RK4, implicit and implicitfast",
+        option_other_than("integrator", "mjtIntegrator", "mjINT_EULER mjINT_RK4 mjINT_IMPLICIT mjINT_IMPLICITFAST"),
     ),
     Rule("opt.solver", "", "supported is Newton", option_other_than("solver", "mjtSolver", "mjSOL_NEWTON")),
     Rule("opt.noslip_iterations opt.noslip_tolerance", "", "supported is 0", option_set("noslip_iterations")),
-    Rule("opt.density opt.viscosity opt.wind geom_fluid", "", "no fluid medium", option_set("density", "viscosity")),
-    Rule("opt.disableactuator", "", "actuators cannot be disabled by group", option_set("disableactuator")),
-    Rule(
-        "opt.disableflags",
-        "",
-        "this flag cannot be disabled",
-        option_flags("disableflags", "mjtDisableBit", "mjDSBL_CLAMPCTRL"),
-    ),
     Rule(
         "opt.enableflags opt.o_margin opt.o_solref opt.o_solimp opt.o_friction opt.sleep_tolerance tree_sleep_policy "
         "opt.sdf_initpoints opt.sdf_iterations",

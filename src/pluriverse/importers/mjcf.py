@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -32,6 +32,7 @@ def load_mjcf(morph: MJCF, material: Rigid) -> mujoco.MjSpec:
     _apply_material(spec, material)
     with _reported(f"the model '{spec.modelname}'"):
         _apply_compiler_flags(spec)
+    _name_keyframes(spec)
     return spec
 
 
@@ -76,6 +77,41 @@ def adopt_scene_settings(spec: mujoco.MjSpec, scene: mujoco.MjSpec) -> None:
             setattr(theirs, name, getattr(ours, name))
 
 
+def adopt_compiler_settings(scene: mujoco.MjSpec, loaded: Sequence[mujoco.MjSpec | None]) -> None:
+    """Lets the scene be compiled with those settings of the files' `<compiler>` of which a scene has one: how meshes
+    are fitted, and how actuators' length ranges are found.
+
+    Raises GenesisException where two files need different ones.
+    """
+    children = [child for child in loaded if child is not None]
+    fitting = [child for child in children if any(geom.meshname for geom in child.geoms)]
+    driving = [child for child in children if child.actuators]
+    for name, needing in (("fitaabb", fitting), ("LRopt", driving)):
+        different = {_spell_setting(getattr(child.compiler, name)): child for child in needing}
+        if len(different) > 1:
+            models = ", ".join(f"'{child.modelname}'" for child in different.values())
+            raise GenesisException(
+                f"MJCF: the models {models} set {'lengthrange' if name == 'LRopt' else name} of <compiler> "
+                "differently, and a scene has one setting. Write what it computes into the files."
+            )
+        for child in different.values():
+            setattr(scene.compiler, name, getattr(child.compiler, name))
+
+
+def _spell_setting(value: Any) -> str:
+    """A setting of `<compiler>`, or all those in an element of it."""
+    if isinstance(value, int):
+        return str(value)
+    return repr([getattr(value, name) for name in dir(value) if not name.startswith("_")])
+
+
+def aim_at_world(spec: mujoco.MjSpec, prefix: str) -> None:
+    """Lets the lights and cameras of an attached model that look at the world do so still: MuJoCo prefixes its name."""
+    for element in (*spec.lights, *spec.cameras):
+        if element.targetbody == f"{prefix}world":
+            element.targetbody = "world"
+
+
 def _parse(morph: MJCF) -> mujoco.MjSpec:
     import mujoco
 
@@ -112,6 +148,12 @@ def _delete_world_planes(spec: mujoco.MjSpec) -> None:
             spec.delete(geom)
 
 
+def _name_keyframes(spec: mujoco.MjSpec) -> None:
+    """Gives keyframes without a name one, since MuJoCo attaches one of them at most."""
+    for number, key in enumerate(spec.keys):
+        key.name = key.name or f"keyframe_{number}"
+
+
 def _set_default_armature(spec: mujoco.MjSpec, armature: float) -> None:
     import mujoco
 
@@ -143,14 +185,26 @@ def _apply_material(spec: mujoco.MjSpec, material: Rigid) -> None:
 
 def _apply_compiler_flags(spec: mujoco.MjSpec) -> None:
     """Carries out the flags of `<compiler>` that act on a whole model and are lost when it is attached to another."""
+    if spec.compiler.discardvisual:
+        _newer(spec, "discard_visual", "discardvisual")()
     if spec.compiler.fusestatic:
-        if not hasattr(spec, "fuse_static"):
-            raise GenesisException("MJCF: compiler fusestatic='true' needs a newer MuJoCo: pip install -U mujoco.")
-        spec.fuse_static()
+        _newer(spec, "fuse_static", "fusestatic")()
     total = spec.compiler.settotalmass
     if total > 0:
+        if spec.compiler.boundmass or spec.compiler.boundinertia:
+            raise GenesisException(
+                "MJCF: compiler settotalmass together with boundmass or boundinertia is not supported, since masses "
+                "would be bounded again after they are scaled. Write the masses and inertias into the file."
+            )
         spec.compiler.settotalmass = -1
         _scale_masses(spec, total / spec.compile().body_subtreemass[0])
+
+
+def _newer(spec: mujoco.MjSpec, method: str, flag: str) -> Callable[[], int]:
+    """What carries out a compiler flag. An error where the installed MuJoCo is too old to have it."""
+    if not hasattr(spec, method):
+        raise GenesisException(f"MJCF: compiler {flag}='true' needs a newer MuJoCo: pip install -U mujoco.")
+    return getattr(spec, method)
 
 
 def _scale_masses(spec: mujoco.MjSpec, factor: float) -> None:

@@ -49,6 +49,11 @@ def other_than(field: str, enum: str, names: str) -> Finder:
     return lambda m: ~_is_one_of(m, field, enum, names)
 
 
+def is_one_of(field: str, enum: str, names: str) -> Finder:
+    """Elements whose enumeration field is one of the named members."""
+    return lambda m: _is_one_of(m, field, enum, names)
+
+
 def option_other_than(field: str, enum: str, names: str) -> Finder:
     """The value of an option that is none of the named members of its enumeration."""
 
@@ -89,32 +94,11 @@ def collides_as_unsupported_shape(m: mujoco.MjModel) -> np.ndarray:
     return collides(m) & _is_one_of(m, "geom_type", "mjtGeom", "mjGEOM_HFIELD mjGEOM_SDF")
 
 
-def polynomial_damping(m: mujoco.MjModel) -> np.ndarray:
-    """Joints with a dof that has polynomial damping."""
-    return np.isin(np.arange(m.njnt), m.dof_jntid[m.dof_dampingpoly.any(axis=1)])
-
-
-def drives_joint(m: mujoco.MjModel) -> np.ndarray:
-    """Actuators on a joint."""
-    return _is_one_of(m, "actuator_trntype", "mjtTrn", "mjTRN_JOINT mjTRN_JOINTINPARENT")
-
-
-def drives_many_dofs(m: mujoco.MjModel) -> np.ndarray:
-    """Actuators on a ball or a free joint."""
-    many = np.flatnonzero(_is_one_of(m, "jnt_type", "mjtJoint", "mjJNT_BALL mjJNT_FREE"))
-    return drives_joint(m) & np.isin(m.actuator_trnid[:, 0], many)
-
-
-def gain_varies(m: mujoco.MjModel) -> np.ndarray:
-    """Actuators whose gain is no constant."""
-    affine = _is_one_of(m, "actuator_gaintype", "mjtGain", "mjGAIN_AFFINE")
-    fixed = _is_one_of(m, "actuator_gaintype", "mjtGain", "mjGAIN_FIXED")
-    return ~fixed & ~(affine & (m.actuator_gainprm[:, 1:3] == 0).all(axis=1))
-
-
-def limits_gravcomp(m: mujoco.MjModel) -> np.ndarray:
-    """Joints whose force limit would clamp gravity compensation too."""
-    return (m.jnt_actgravcomp & m.jnt_actfrclimited).astype(bool) & bool(np.any(m.body_gravcomp))
+def defined_by_callbacks(m: mujoco.MjModel) -> np.ndarray:
+    """Actuators of which only a program knows what they do."""
+    kinds = (("dyntype", "mjtDyn", "mjDYN_USER"), ("gaintype", "mjtGain", "mjGAIN_USER"),
+             ("biastype", "mjtBias", "mjBIAS_USER"))  # fmt: skip
+    return np.any([_is_one_of(m, f"actuator_{field}", enum, name) for field, enum, name in kinds], axis=0)
 
 
 def _is_one_of(m: mujoco.MjModel, field: str, enum: str, names: str) -> np.ndarray:

@@ -11,7 +11,15 @@ import numpy as np
 from pluriverse import constants
 from pluriverse.collision_pairs import unsupported_pairs_text, without_self_collision
 from pluriverse.errors import GenesisException
-from pluriverse.importers.mjcf import adopt_scene_settings, copy_options, load_mjcf, note_ignored_options, option_fields
+from pluriverse.importers.mjcf import (
+    adopt_compiler_settings,
+    adopt_scene_settings,
+    aim_at_world,
+    copy_options,
+    load_mjcf,
+    note_ignored_options,
+    option_fields,
+)
 from pluriverse.importers.primitives import add_primitive
 from pluriverse.importers.refusals import Owners, element_name, refuse_unsupported, without_prefixes
 from pluriverse.logging import logger
@@ -39,8 +47,8 @@ class EntitySource:
 class EntityLayout:
     """Where one entity lies in the Model. Names are those of its file or morph; unnamed elements have ''.
 
-    Everything is one run of indices but the geoms: those that a file attaches to the world belong to body 0, which
-    all entities share, and stand first.
+    Everything is one run of indices but the geoms and sites: those that a file attaches to the world belong to body 0,
+    which all entities share, and stand first.
     """
 
     label: str
@@ -50,12 +58,14 @@ class EntityLayout:
     qpos: range
     dofs: range
     geoms: tuple[int, ...]
+    sites: tuple[int, ...]
     actuators: range
     equalities: range
     keyframes: range
     body_names: tuple[str, ...]
     joint_names: tuple[str, ...]
     geom_names: tuple[str, ...]
+    site_names: tuple[str, ...]
     actuator_names: tuple[str, ...]
     equality_names: tuple[str, ...]
     keyframe_names: tuple[str, ...]
@@ -88,6 +98,7 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
     _set_options(spec.option, sim, rigid)
     adopted = _adopt_file_options(spec.option, sources, loaded)
     spec.option.disableflags |= _disable_bits(rigid)
+    adopt_compiler_settings(spec, loaded)
 
     counts = [
         _add_entity(spec, i, source, child) for i, (source, child) in enumerate(zip(sources, loaded, strict=True))
@@ -121,6 +132,7 @@ class _Counts:
     model_name: str
     bodies: int
     world_geoms: int
+    world_sites: int
     actuators: int
     equalities: int
     keyframes: int
@@ -132,11 +144,12 @@ def _add_entity(spec: mujoco.MjSpec, index: int, source: EntitySource, child: mu
         if not isinstance(source.morph, Primitive):
             raise GenesisException(f"{source.label}: a {type(source.morph).__name__} cannot be added to a scene.")
         add_primitive(spec, prefix, source.morph, source.material, source.surface)
-        return _Counts("", bodies=1, world_geoms=0, actuators=0, equalities=0, keyframes=0)
+        return _Counts("", bodies=1, world_geoms=0, world_sites=0, actuators=0, equalities=0, keyframes=0)
     counts = _Counts(
         child.modelname,
         bodies=len(child.bodies) - 1,
         world_geoms=len(child.worldbody.geoms),
+        world_sites=len(child.worldbody.sites),
         actuators=len(child.actuators),
         equalities=len(child.equalities),
         keyframes=len(child.keys),
@@ -144,6 +157,7 @@ def _add_entity(spec: mujoco.MjSpec, index: int, source: EntitySource, child: mu
     adopt_scene_settings(child, spec)
     frame = spec.worldbody.add_frame(pos=source.morph.pos or (0, 0, 0), quat=source.morph.rotation)
     spec.attach(child, prefix=prefix, frame=frame)
+    aim_at_world(spec, prefix)
     return counts
 
 
@@ -263,13 +277,13 @@ def _owners(mj_model: mujoco.MjModel, counts: Sequence[_Counts]) -> Owners:
 def _layouts(model: Model, sources: Sequence[EntitySource], counts: Sequence[_Counts]) -> tuple[EntityLayout, ...]:
     """Entities follow each other in every array of the model."""
     layouts = []
-    body, world_geom, actuator, equality, keyframe = 1, 0, 0, 0, 0
+    body, world_geom, world_site, actuator, equality, keyframe = 1, 0, 0, 0, 0, 0
     for source, count in zip(sources, counts, strict=True):
         bodies = range(body, body + count.bodies)
         joints = _run(model.jnt_bodyid, bodies)
         dofs = _run(model.dof_bodyid, bodies)
-        own_geoms = _run(model.geom_bodyid, bodies)
-        geoms = (*range(world_geom, world_geom + count.world_geoms), *own_geoms)
+        geoms = (*range(world_geom, world_geom + count.world_geoms), *_run(model.geom_bodyid, bodies))
+        sites = (*range(world_site, world_site + count.world_sites), *_run(model.site_bodyid, bodies))
         actuators = range(actuator, actuator + count.actuators)
         equalities = range(equality, equality + count.equalities)
         keyframes = range(keyframe, keyframe + count.keyframes)
@@ -282,19 +296,21 @@ def _layouts(model: Model, sources: Sequence[EntitySource], counts: Sequence[_Co
                 qpos=_qpos_run(model, joints),
                 dofs=dofs,
                 geoms=geoms,
+                sites=sites,
                 actuators=actuators,
                 equalities=equalities,
                 keyframes=keyframes,
                 body_names=_local(model.body_names, bodies),
                 joint_names=_local(model.joint_names, joints),
                 geom_names=_local(model.geom_names, geoms),
+                site_names=_local(model.site_names, sites),
                 actuator_names=_local(model.actuator_names, actuators),
                 equality_names=_local(model.equality_names, equalities),
                 keyframe_names=_local(model.key_names, keyframes),
             )
         )
-        body, world_geom, actuator = bodies.stop, world_geom + count.world_geoms, actuators.stop
-        equality, keyframe = equalities.stop, keyframes.stop
+        body, world_geom, world_site = bodies.stop, world_geom + count.world_geoms, world_site + count.world_sites
+        actuator, equality, keyframe = actuators.stop, equalities.stop, keyframes.stop
     return tuple(layouts)
 
 

@@ -1,4 +1,4 @@
-"""The axes of one built solver: what its dofs, coordinates, links, geoms, actuators and environments indices mean."""
+"""The axes of one built solver: what its indices of dofs, coordinates, links, geoms and so on mean."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Axes:
     links: RowAxis
     geoms: RowAxis
     actuators: RowAxis
+    sites: RowAxis
+    equalities: RowAxis
     envs: EnvAxis
     q_of_dof: np.ndarray  # (nv,) row of qpos; without meaning for the rotations of free and ball joints
     is_scalar: np.ndarray  # (nv,) bool: the dof of a hinge or slide
@@ -42,6 +44,8 @@ class Axes:
             links=rows(1, model.nbody, "links_idx", "links"),  # link i is body i + 1: the world is no link
             geoms=rows(0, model.ngeom, "geoms_idx", "geoms"),
             actuators=rows(0, model.nu, "actuators_idx", "actuators"),
+            sites=rows(0, model.nsite, "sites_idx", "sites"),
+            equalities=rows(0, model.neq, "equalities_idx", "equality constraints"),
             envs=EnvAxis(n_envs, device),
             q_of_dof=model.jnt_qposadr[model.dof_jntid] + within,
             is_scalar=kind > JOINT_BALL,

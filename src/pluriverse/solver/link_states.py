@@ -1,8 +1,9 @@
-"""Poses and velocities of links, computed when they are read and not before."""
+"""Poses and velocities of links, geoms and sites, computed when they are read and not before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from pluriverse.solver.axes import JOINT_FREE, Axes
 from pluriverse.solver.broadcasting import Field, column, spread
 from pluriverse.solver.element_names import ElementNames
 from pluriverse.solver.indexing import Envs, Rows, rows_at, to_device
-from pluriverse.solver.state import State
+from pluriverse.solver.state import State, mocap_rest
 from pluriverse.typing import ArrayLike, IndexLike
 
 if TYPE_CHECKING:
@@ -25,6 +26,24 @@ if TYPE_CHECKING:
 
 # Rows of a body's state; axes of the world.
 _POSITION, _QUATERNION, _ANGULAR, _LINEAR = slice(0, 3), slice(3, 7), slice(7, 10), slice(10, 13)
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """Where the pose of a body lies that can be put anywhere: in qpos or in mocap."""
+
+    field: Field
+    position: Rows
+    quaternion: Rows
+    rest: np.ndarray  # (7,)
+
+    @classmethod
+    def at(cls, field: Field, first: int, rest: np.ndarray) -> _Base:
+        """Of seven rows from `first` on, of which `rest` holds the model's numbers."""
+        place, turn = (
+            rows_at(np.arange(start, stop) + first, field.tensor.device, "links_idx") for start, stop in ((0, 3), (3, 7))
+        )
+        return cls(field, place, turn, rest[first : first + 7])
 
 
 class LinkStates:
@@ -46,23 +65,23 @@ class LinkStates:
         self._model, self._state, self._axes, self._names = model, state, axes, names
         self._make_kernel, self._on_change = make_kernel, on_change
         self._kernel: KinematicsKernel | None = None
-        free = np.flatnonzero(model.jnt_type == JOINT_FREE)
-        # Rows of a free joint's position and quaternion, by the body it moves.
-        self._base_rows = {
-            int(model.jnt_bodyid[joint]): tuple(
-                rows_at(np.arange(first, stop) + model.jnt_qposadr[joint], state.qpos.device, "links_idx")
-                for first, stop in ((0, 3), (3, 7))
-            )
-            for joint in free
+        self._qpos, self._mocap = Field(state.qpos), Field(state.mocap)
+        free, mocap = np.flatnonzero(model.jnt_type == JOINT_FREE), np.flatnonzero(model.body_mocapid >= 0)
+        self._bases = {
+            int(model.jnt_bodyid[j]): _Base.at(self._qpos, int(model.jnt_qposadr[j]), model.qpos0) for j in free
         }
-        self._qpos = Field(state.qpos)
+        self._free_links = axes.links.select([body - 1 for body in sorted(self._bases)])
+        rest = mocap_rest(model)
+        self._bases |= {int(b): _Base.at(self._mocap, 7 * int(model.body_mocapid[b]), rest) for b in mocap}
         self._poses = state.qpos.new_zeros(model.nbody, BODY_STATE_ROWS, state.n_padded)
         self._position, self._quaternion, self._angular, self._linear = (
             Field(self._poses[:, rows]) for rows in (_POSITION, _QUATERNION, _ANGULAR, _LINEAR)
         )
         self._com = column(model.body_ipos, state.qpos)  # (nbody, 3, 1) in body axes
-        self._body_of_geom = to_device(torch.tensor(model.geom_bodyid, dtype=torch.int64), state.qpos.device)
-        self._base_links = axes.links.select([body - 1 for body in sorted(self._base_rows)])
+        self._body_of_geom, self._body_of_site = (
+            to_device(torch.tensor(bodies, dtype=torch.int64), state.qpos.device)
+            for bodies in (model.geom_bodyid, model.site_bodyid)
+        )
 
     def motion_changes(self) -> None:
         """Poses are to be computed anew; from then on at every read if a CUDA graph is captured, which changes motion
@@ -103,16 +122,23 @@ class LinkStates:
 
     def get_geoms_pos(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms, 3) origins of the geom frames in the world [m]."""
-        bodies = self._fresh_poses()[self._body_of_geom]
-        pos = bodies[:, _POSITION] + _rotated(bodies, column(self._model.geom_pos, bodies))
+        pos = self._carried_pos(self._body_of_geom, self._model.geom_pos)
         return Field(pos).read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
 
     def get_geoms_quat(self, geoms_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
         """([n_envs,] n_geoms, 4) orientations of the geom frames in the world, wxyz."""
-        bodies = self._fresh_poses()[self._body_of_geom]
-        own = column(self._model.geom_quat, bodies).expand_as(bodies[:, _QUATERNION])
-        quat = rotations.multiply(bodies[:, _QUATERNION].movedim(1, 0), own.movedim(1, 0)).movedim(0, 1)
+        quat = self._carried_quat(self._body_of_geom, self._model.geom_quat)
         return Field(quat).read(self._axes.geoms.select(geoms_idx), self._axes.envs.select(envs_idx))
+
+    def get_sites_pos(self, sites_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_sites, 3) origins of the sites in the world [m]."""
+        pos = self._carried_pos(self._body_of_site, self._model.site_pos)
+        return Field(pos).read(self._axes.sites.select(sites_idx), self._axes.envs.select(envs_idx))
+
+    def get_sites_quat(self, sites_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
+        """([n_envs,] n_sites, 4) orientations of the sites in the world, wxyz."""
+        quat = self._carried_quat(self._body_of_site, self._model.site_quat)
+        return Field(quat).read(self._axes.sites.select(sites_idx), self._axes.envs.select(envs_idx))
 
     def set_base_links_pos(
         self,
@@ -123,18 +149,18 @@ class LinkStates:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Move free bodies. pos: ([n_envs,] n_links, 3), world frame [m].
+        """Move free bodies and mocap bodies. pos: ([n_envs,] n_links, 3), world frame [m].
 
         links_idx: None is every link with a free joint. relative: `pos` counts from where the link starts in the
         model. `skip_forward` has no effect: link poses are computed when they are read.
         """
-        rows, envs = self._bases(links_idx, envs_idx)
+        rows, envs = self._bases_of(links_idx, envs_idx)
         value = spread(pos, envs, rows.count, (3,), name="pos", like=self._qpos.tensor).expand(-1, rows.count, -1)
         for k, body in enumerate(rows.indices.tolist()):
-            target = self._base_rows[body][0]
-            start = self._rest(target)[:, 0] if relative else 0.0
-            self._qpos.write(target, envs, value[:, k] + start)
-        self._on_change(envs)
+            base = self._bases[body]
+            start = column(base.rest[:3], value)[:, 0] if relative else 0.0
+            base.field.write(base.position, envs, value[:, k] + start)
+        self._bases_changed(rows, envs)
 
     def set_base_links_quat(
         self,
@@ -145,12 +171,12 @@ class LinkStates:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Turn free bodies. quat: ([n_envs,] n_links, 4), world frame, wxyz of any length but zero.
+        """Turn free bodies and mocap bodies. quat: ([n_envs,] n_links, 4), world frame, wxyz of any length but zero.
 
         links_idx: None is every link with a free joint. relative: the link's orientation in the model comes first,
         then `quat`. `skip_forward` has no effect: link poses are computed when they are read.
         """
-        rows, envs = self._bases(links_idx, envs_idx)
+        rows, envs = self._bases_of(links_idx, envs_idx)
         value = spread(quat, envs, rows.count, (4,), name="quat", like=self._qpos.tensor).expand(-1, rows.count, -1)
         largest = value.abs().amax(dim=-1, keepdim=True)  # the square of a large number does not fit the dtype
         if largest.is_cpu and bool((largest == 0).any()):
@@ -158,11 +184,11 @@ class LinkStates:
         value = value / largest
         value = value / value.norm(dim=-1, keepdim=True)
         for k, body in enumerate(rows.indices.tolist()):
-            target, turned = self._base_rows[body][1], value[:, k]
+            base, turned = self._bases[body], value[:, k]
             if relative:
-                turned = rotations.multiply(turned.movedim(-1, 0), self._rest(target)).movedim(0, -1)
-            self._qpos.write(target, envs, turned)
-        self._on_change(envs)
+                turned = rotations.multiply(turned.movedim(-1, 0), column(base.rest[3:], value)).movedim(0, -1)
+            base.field.write(base.quaternion, envs, turned)
+        self._bases_changed(rows, envs)
 
     def _read(self, what: Field, links_idx: IndexLike, envs_idx: IndexLike) -> torch.Tensor:
         rows, envs = self._axes.links.select(links_idx), self._axes.envs.select(envs_idx)
@@ -178,9 +204,20 @@ class LinkStates:
             self._stale = False
         return self._poses
 
-    def _bases(self, links_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
-        rows = self._base_links if links_idx is None else self._axes.links.select(links_idx).unique()
-        fixed = [body for body in rows.indices.tolist() if body not in self._base_rows]
+    def _carried_pos(self, bodies: torch.Tensor, local: np.ndarray) -> torch.Tensor:
+        """(n, 3, N) world positions of points `local` (n, 3) of bodies (n,)."""
+        poses = self._fresh_poses()[bodies]
+        return poses[:, _POSITION] + _rotated(poses, column(local, poses))
+
+    def _carried_quat(self, bodies: torch.Tensor, local: np.ndarray) -> torch.Tensor:
+        """(n, 4, N) world orientations of what has the orientations `local` (n, 4) in bodies (n,)."""
+        turns = self._fresh_poses()[bodies][:, _QUATERNION]
+        own = column(local, turns).expand_as(turns)
+        return rotations.multiply(turns.movedim(1, 0), own.movedim(1, 0)).movedim(0, 1)
+
+    def _bases_of(self, links_idx: IndexLike, envs_idx: IndexLike) -> tuple[Rows, Envs]:
+        rows = self._free_links if links_idx is None else self._axes.links.select(links_idx).unique()
+        fixed = [body for body in rows.indices.tolist() if body not in self._bases]
         if fixed:
             raise GenesisException(
                 f"No free joint moves {self._names.of_links(rows, fixed)}, so the pose follows from the model. Move "
@@ -188,9 +225,11 @@ class LinkStates:
             )
         return rows, self._axes.envs.select(envs_idx).unique()
 
-    def _rest(self, rows: Rows) -> torch.Tensor:
-        """(count, 1) these rows of qpos0."""
-        return column(self._model.qpos0[rows.indices], self._qpos.tensor)
+    def _bases_changed(self, rows: Rows, envs: Envs) -> None:
+        """A mocap body has no motion: what moves goes on from where it was, with its warm start."""
+        if any(self._bases[body].field is self._qpos for body in rows.indices.tolist()):
+            self._on_change(envs)
+        self.motion_changes()
 
 
 def _rotated(poses: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:

@@ -14,10 +14,11 @@ from pluriverse.model import Model
 from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.runtime import runtime
 from pluriverse.solver.axes import Axes
-from pluriverse.solver.broadcasting import FINITE, Field, column, fill_envs, spread
+from pluriverse.solver.broadcasting import FINITE, Field, column, copy_envs, fill_envs, spread
 from pluriverse.solver.commands import Commands
 from pluriverse.solver.dof_states import DofStates
 from pluriverse.solver.element_names import ElementNames
+from pluriverse.solver.equality_switches import EqualitySwitches
 from pluriverse.solver.forwarding import to_part
 from pluriverse.solver.gains import Gains
 from pluriverse.solver.geom_friction import RATIOS, GeomFriction
@@ -42,6 +43,7 @@ class Snapshot:
 
     motion: torch.Tensor  # (rows, N): qpos, qvel, qacc, act, mocap
     friction_ratio: torch.Tensor  # (ngeom, N)
+    eq_active: torch.Tensor  # (neq, N)
 
 
 @refuse_names_not_written
@@ -49,7 +51,7 @@ class RigidSolver:
     """Reached as `scene.sim.rigid_solver` or `scene.rigid_solver` once the scene is built.
 
     Index arguments count over the whole scene, in the order in which the entities were added: `dofs_idx`, `qs_idx`,
-    `links_idx`, `geoms_idx`, `actuators_idx`. Every kind of index works: int (keeps its axis), slice, range, list,
+    `links_idx`, `geoms_idx`, `sites_idx`, `actuators_idx`, `equalities_idx`. Every kind of index works: int (keeps its axis), slice, range, list,
     numpy, torch, boolean mask; negative ones count from the end. Values spread as `broadcasting.spread` says. Getters
     return fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without the environment axis if n_envs=0.
     Setters end the frozen state of the environments they touch, and the next step starts from the new state only.
@@ -81,6 +83,8 @@ class RigidSolver:
         self.links: list[Any] = []
         self.joints: list[Any] = []
         self.geoms: list[Any] = []
+        self.sites: list[Any] = []
+        self.equalities: list[Any] = []
 
         names = ElementNames(model, layouts)
         self._axes = Axes.of(model, n_envs, device)
@@ -89,6 +93,7 @@ class RigidSolver:
         self._gains = Gains(model, self._state, self._axes, names)
         self._commands = Commands(model, self._state, self._axes, self._gains, names)
         self._friction = GeomFriction(model, self._state, self._axes)
+        self._switches = EqualitySwitches(self._state, self._axes)
         self._dofs = DofStates(model, self._state, self._axes, self._motion_changed)
         self._links = LinkStates(
             model, self._state, self._axes, names, lambda: KinematicsKernel(model, device, dtype), self._motion_changed
@@ -96,7 +101,7 @@ class RigidSolver:
         self._monitor = StatusMonitor(self._state, self._axes.envs.faults, strict=strict)
         gravity = spread(model.opt.gravity, self.every_env, 1, (3,), name="gravity", like=self._state.gravity)
         self._state.gravity.copy_(gravity[0, 0, :, None])
-        self._initial = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
+        self._initial = self._present()
         self._steps = 0
         self._next_look = PERIOD
         self._first_row = rows_at(np.arange(1), device, "row")
@@ -118,7 +123,8 @@ class RigidSolver:
             self._monitor.look()
 
     def reset(self, state: RigidSolverState | None = None, envs_idx: IndexLike = None) -> None:
-        """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay.
+        """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay. Mocap bodies
+        and which equality constraints act are part of the state.
 
         state: becomes the initial state first; NaN or infinity in it is an error, as far as it lies on the host.
         """
@@ -137,6 +143,8 @@ class RigidSolver:
             links_pos=self.get_links_pos(envs_idx=envs),
             links_quat=self.get_links_quat(envs_idx=envs),
             friction_ratio=self.get_geoms_friction_ratio(envs_idx=envs),
+            mocap=self._state.mocap[:, : envs.total].T.contiguous().clone(),
+            eq_active=self._state.eq_active[:, : envs.total].T.contiguous().clone(),
             s_global=self._steps,
         )
 
@@ -230,7 +238,7 @@ class RigidSolver:
     set_dofs_force_range = to_part("_gains", Gains.set_dofs_force_range)
     get_dofs_force_range = to_part("_gains", Gains.get_dofs_force_range)
 
-    # links and geoms --------------------------------------------------------------------------------------------------
+    # links, geoms, sites, equality constraints ------------------------------------------------------------------------
 
     get_links_pos = to_part("_links", LinkStates.get_links_pos)
     get_links_quat = to_part("_links", LinkStates.get_links_quat)
@@ -238,8 +246,13 @@ class RigidSolver:
     get_links_ang = to_part("_links", LinkStates.get_links_ang)
     get_geoms_pos = to_part("_links", LinkStates.get_geoms_pos)
     get_geoms_quat = to_part("_links", LinkStates.get_geoms_quat)
+    get_sites_pos = to_part("_links", LinkStates.get_sites_pos)
+    get_sites_quat = to_part("_links", LinkStates.get_sites_quat)
     set_base_links_pos = to_part("_links", LinkStates.set_base_links_pos)
     set_base_links_quat = to_part("_links", LinkStates.set_base_links_quat)
+
+    get_equalities_active = to_part("_switches", EqualitySwitches.get_equalities_active)
+    set_equalities_active = to_part("_switches", EqualitySwitches.set_equalities_active)
 
     get_geoms_friction = to_part("_friction", GeomFriction.get_geoms_friction)
     set_geoms_friction = to_part("_friction", GeomFriction.set_geoms_friction)
@@ -275,6 +288,7 @@ class RigidSolver:
     n_joints = property(lambda self: len(self.joints), doc="Joints of all entities.")
     n_geoms = property(lambda self: self.model.ngeom, doc="Geoms of the scene.")
     n_entities = property(lambda self: len(self.entities), doc="Entities of the scene.")
+    n_sites = property(lambda self: self.model.nsite, doc="Sites of the scene.")
     n_equalities = property(lambda self: self.model.neq, doc="Equality constraints of the scene.")
 
     @property
@@ -305,9 +319,13 @@ class RigidSolver:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _live(self) -> dict[str, torch.Tensor]:
-        initial = {"initial_motion": self._initial.motion, "initial_friction_ratio": self._initial.friction_ratio}
+        initial = {f"initial_{name}": tensor for name, tensor in vars(self._initial).items()}
         parts = self._state.saved() | self._gains.saved() | self._commands.saved() | self._friction.saved()
         return {**parts, **initial, "clock_start": self._clock_start.tensor}
+
+    def _present(self) -> Snapshot:
+        """A copy of the present state."""
+        return Snapshot(self._state.copy_motion(), self._friction.copy_ratio(), self._state.eq_active.clone())
 
     def _motion_changed(self, envs: Envs) -> None:
         self._state.forget_past(envs)
@@ -316,6 +334,7 @@ class RigidSolver:
     def _restore(self, snapshot: Snapshot, envs: Envs) -> None:
         self._state.restore_motion(snapshot.motion, envs)
         self._friction.restore_ratio(snapshot.friction_ratio, envs)
+        copy_envs(self._state.eq_active, snapshot.eq_active, envs)
         self._commands.reset(envs)
         fill_envs(self._clock_start.tensor, envs, self._steps)
         self._links.motion_changes()
@@ -326,14 +345,16 @@ class RigidSolver:
         """The user's copy in the State's layout, its shapes and numbers checked as those of a setter."""
         if not isinstance(state, RigidSolverState):
             raise GenesisException(f"state is a {type(state).__name__}; give what get_state() of the solver returned.")
-        snapshot = Snapshot(self._state.copy_motion(), self._friction.copy_ratio())
+        snapshot = self._present()
         n = self._axes.envs.total
-        qpos, qvel, qacc, _, _ = snapshot.motion.split(self._state.parts)
+        qpos, qvel, qacc, _, mocap = snapshot.motion.split(self._state.parts)
         targets = (
             ("qpos", qpos, FINITE),
             ("dofs_vel", qvel, FINITE),
             ("dofs_acc", qacc, FINITE),
             ("friction_ratio", snapshot.friction_ratio, RATIOS),
+            ("mocap", mocap, FINITE),
+            ("eq_active", snapshot.eq_active, FINITE),
         )
         for name, target, allowed in targets:
             source, shape = getattr(state, name), (n, target.shape[0])

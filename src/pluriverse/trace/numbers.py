@@ -101,6 +101,9 @@ class Numbers:
     def array(self, size: int, *, scratch: bool = False, kind: str = "") -> list[float]:
         return [0.0] * size
 
+    def resize(self, array: list[float], size: int) -> None:
+        array.extend([0.0] * (size - len(array)))
+
     def records(self, name: str, fields: dict[str, str], capacity: int) -> NumberRecords:
         return NumberRecords(fields)
 

@@ -229,6 +229,10 @@ class Program:
         self.state(("array", array))
         return array
 
+    def resize(self, array: Array, size: int) -> None:
+        """Sets the size of an array that was made before it was known."""
+        array.size = size
+
     def records(self, name: str, fields: dict[str, str], capacity: int) -> Records:
         return Records(self, self._name(name), fields, capacity)
 
