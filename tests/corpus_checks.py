@@ -16,6 +16,7 @@ from physics_reference import (
     by_index,
     cost_gradient,
     error,
+    full_bias,
     full_matrix,
     mujoco_data,
 )
@@ -83,7 +84,7 @@ def smooth_errors(stage: Stage) -> dict[str, float]:
         "positions": error(np.array(places).reshape(-1, 3), data.xpos[bodies]),
         "rotations": error(np.array(rotations).reshape(-1, 9), data.xmat[bodies]),
         "mass matrix": error(full_matrix(stage), inertia),
-        "bias": error(bias, data.qfrc_bias - data.qfrc_gravcomp),
+        "bias": error(full_bias(stage), data.qfrc_bias - data.qfrc_gravcomp),
         "passive": error(by_index(smooth.passive), data.qfrc_passive - data.qfrc_gravcomp),
         "actuation": error(by_index(smooth.actuation), data.qfrc_actuator),
         "smooth force": error(by_index(smooth.joint_forces()) - bias, data.qfrc_smooth),
@@ -214,11 +215,12 @@ def reference_step(
     solved = copy.copy(data)
     if exact.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         mujoco.mj_step(exact, data)
-    elif exact.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER:
+        return Result(data.qacc.copy(), data.qvel.copy(), data.qpos.copy(), data.act.copy()), exact, solved
+    if exact.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER:
         mujoco.mj_Euler(exact, data)
     else:
         mujoco.mj_implicit(exact, data)
-    return Result(solved.qacc.copy(), data.qvel.copy(), data.qpos.copy()), exact, solved
+    return Result(solved.qacc.copy(), data.qvel.copy(), data.qpos.copy(), data.act.copy()), exact, solved
 
 
 def _make_frame(frame: np.ndarray) -> None:

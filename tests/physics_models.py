@@ -185,6 +185,78 @@ SMALL = {
           <connect site1="palm" site2="tip" active="false"/><weld site1="grip" site2="palm" active="false"/></equality>
           <contact><exclude body1="tool" body2="hand"/></contact>""",
     ),
+    "polynomial": world(
+        """<body pos="0 0 1"><joint type="free" stiffness="3 4 20" damping=".2 .3 .1"/><geom type="box" size=".1 .2 .3"/>
+             <body pos=".3 0 0"><joint type="ball" stiffness="0 2 1" damping="0 .1 .2"/>
+               <geom size=".1" pos=".1 0 .1"/></body></body>
+           <body pos="0 3 1"><joint axis="0 1 0" stiffness="5 -2" springref="30" damping=".1 .4"/>
+             <geom size=".1" pos=".2 0 0"/>
+             <body pos=".4 0 0"><joint type="slide" axis="1 0 0" stiffness="50 0 900" springref=".1" damping="0 0 3"/>
+               <geom size=".1"/></body></body>""",
+        before=UNTOUCHED,
+    ),
+    "tendons": world(
+        """<site name="w" pos=".2 .1 1.5"/>
+           <body pos="0 0 1"><joint name="a" axis="0 1 0" damping=".2 .1"/><geom size=".1" pos=".3 0 0"/>
+             <site name="s" pos=".2 0 .1"/>
+             <body pos=".4 0 0"><joint name="b" axis="0 1 1"/><geom size=".1" pos=".2 0 0"/>
+               <site name="t" pos=".2 .1 .1"/></body>
+             <body pos="-.3 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size=".1" pos="-.1 0 0"/>
+               <body pos="-.1 0 0" euler="10 20 30"><site name="u" pos="0 0 .1"/></body></body></body>
+           <body pos=".3 .6 1"><freejoint/><geom type="box" size=".1 .15 .2"/><site name="f" pos=".1 0 .1"/></body>""",
+        before=UNTOUCHED,
+        after="""<tendon>
+          <spatial range=".4 .7" margin=".05" solimplimit=".8 .95 .02 .3 3" solreflimit=".04 .9"><site site="w"/>
+            <site site="f"/></spatial>
+          <spatial stiffness="30 50 20" springlength=".5 .9" damping="2 1"><site site="w"/><site site="s"/>
+            <site site="t"/><pulley divisor="2"/><site site="s"/><site site="u"/><pulley divisor=".5"/><site site="f"/>
+            <site site="t"/></spatial>
+          <spatial armature=".4" frictionloss=".2"><site site="f"/><site site="t"/><site site="u"/></spatial>
+          <fixed range="-.1 .1" margin=".4" armature=".1" damping=".3"><joint joint="a" coef="1"/>
+            <joint joint="b" coef="-2"/></fixed>
+          <fixed frictionloss=".4" solreffriction=".05 1" stiffness="10"><joint joint="b" coef=".7"/>
+            <joint joint="c" coef="3"/></fixed></tendon>""",
+    ),
+    "wrapping": world(
+        """<geom name="drum" type="cylinder" size=".1 .3" pos=".2 0 1.1" euler="80 10 0"/>
+           <site name="w" pos=".2 .05 1.4"/><site name="over" pos=".2 0 1.25"/>
+           <body pos="0 0 1"><joint axis="0 1 0"/><joint axis="1 0 0" pos="0 .1 0"/><geom size=".1" pos=".3 0 0"/>
+             <geom name="ball" size=".08" pos=".35 0 .1" euler="20 30 40"/><site name="beside" pos=".35 -.05 .25"/>
+             <site name="a" pos=".3 0 -.1"/><site name="b" pos=".45 .05 .2"/><site name="inside" pos=".36 0 .11"/>
+             <geom name="ring" type="cylinder" size=".06 .1" pos=".3 .1 .1" euler="80 10 0"/>
+             <site name="core" pos=".3 .1 .1"/>
+             <body pos=".5 0 0"><joint type="ball"/><geom size=".1" pos=".2 0 0"/><site name="c" pos=".1 0 .15"/>
+               <site name="d" pos=".05 .1 -.15"/></body></body>
+           <body pos=".4 .5 1"><joint type="slide" axis="0 1 1"/><geom size=".1"/><site name="e" pos="0 0 .1"/>
+             <site name="aside" pos="-.2 -.4 .3"/></body>""",
+        before=UNTOUCHED,
+        after="""<tendon>
+          <spatial stiffness="30"><site site="w"/><geom geom="drum"/><site site="a"/><geom geom="ball"/>
+            <site site="c"/></spatial>
+          <spatial damping="2 1"><site site="a"/><geom geom="drum" sidesite="over"/><site site="e"/><pulley divisor="3"/>
+            <site site="b"/><geom geom="ball" sidesite="beside"/><site site="d"/></spatial>
+          <spatial frictionloss=".5"><site site="b"/><geom geom="ball" sidesite="inside"/><site site="e"/></spatial>
+          <spatial limited="true" range=".2 .4"><site site="e"/><geom geom="ring" sidesite="core"/>
+            <site site="c"/></spatial>
+          <spatial stiffness="5 3" springlength=".1"><site site="c"/><geom geom="ball" sidesite="aside"/><site site="w"/>
+            <geom geom="drum" sidesite="aside"/><site site="d"/></spatial></tendon>""",
+    ),
+    "tendon_equality": world(
+        """<site name="w" pos="0 0 1.6"/>
+           <body pos="0 0 1"><joint name="a" axis="0 1 0" ref="10"/><geom size=".1" pos=".3 0 0"/>
+             <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/><site name="s" pos=".2 0 0"/>
+             </body></body>
+           <body pos="0 1 1"><joint name="c" axis="1 0 0"/><geom size=".1" pos="0 .2 0"/>
+             <site name="t" pos="0 .3 .1"/></body>""",
+        before=UNTOUCHED,
+        after="""<tendon><spatial name="rope"><site site="w"/><site site="s"/></spatial>
+            <spatial name="string"><site site="w"/><site site="t"/></spatial>
+            <fixed name="sum"><joint joint="a" coef="1"/><joint joint="b" coef="-.5"/></fixed></tendon>
+          <equality><tendon tendon1="rope" tendon2="sum" polycoef=".02 .3 -.3 .2 .1" solref=".05 .7"/>
+            <tendon tendon1="string" polycoef=".05 0 0 0 0" solref=".05 1" solimp=".8 .95 .02 .3 3"/>
+            <tendon tendon1="sum" tendon2="string" solref="-300 -20"/>
+            <tendon tendon1="sum" active="false"/></equality>""",
+    ),
     "limits": world(
         """<body pos="0 0 1"><joint type="ball" range="0 40" limited="true" margin=".1"/><geom size=".1" pos=".3 0 0"/>
              <body pos=".5 0 0"><joint axis="0 1 0" range="-10 20" limited="true" margin=".4"/>

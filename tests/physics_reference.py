@@ -15,7 +15,9 @@ import torch
 
 import physics_models
 from pluriverse.control_laws import clamped_sums, control_laws
+from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.inertia import mass_matrix
+from pluriverse.dynamics.tendons import tendon_inertia
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.solver.state import State, mocap_rest
@@ -267,9 +269,17 @@ def full_matrix(stage: Stage) -> np.ndarray:
     """(nv, nv) the package's mass matrix."""
     smooth, nv = stage.smooth, stage.mj_model.nv
     full = np.zeros((nv, nv))
+    tendons = tendon_inertia(stage.floats.model, smooth.tendons)
     for (i, j), value in mass_matrix(stage.floats.tree, smooth.poses, smooth.inertias, smooth.armature).items():
-        full[i, j] = full[j, i] = value
+        full[i, j] = full[j, i] = value + tendons.get((i, j), 0.0)
     return full
+
+
+def full_bias(stage: Stage) -> np.ndarray:
+    """(nv,) the package's bias forces."""
+    smooth = stage.smooth
+    bias = by_index(bias_forces(stage.floats.tree, smooth.poses, smooth.forces))
+    return bias + np.array([smooth.tendon_bias.get(d, 0.0) for d in range(len(bias))])
 
 
 def by_index(values: dict[int, float]) -> np.ndarray:

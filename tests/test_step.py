@@ -54,6 +54,11 @@ def test_robots_that_meet_the_floor_only(name: str) -> None:
         ("LIMIT", "limits", IMPLICITFAST),
         ("EQUALITY", "equality", IMPLICITFAST),
         ("FRICTIONLOSS", "frictionloss", EULER),
+        ("SPRING", "tendons", EULER),
+        ("DAMPER", "tendons", IMPLICITFAST),
+        ("LIMIT", "tendons", EULER),
+        ("FRICTIONLOSS", "tendons", IMPLICITFAST),
+        ("EQUALITY", "tendon_equality", EULER),
         ("FILTERPARENT", "round", EULER),
     ],
 )

@@ -40,7 +40,7 @@ from pluriverse.trace.source import Target, print_source
 pytestmark = pytest.mark.usefixtures("gs_cpu")
 
 CPU = torch.device("cpu")
-MODELS = ["four_legs", "round", "shapes", "limits", "actuators", "four_bar"]
+MODELS = ["four_legs", "round", "shapes", "limits", "actuators", "four_bar", "tendons", "wrapping"]
 N = 33  # environments: two full vectors and one of a third
 KKT_SINGLE = 1e-4  # a missed row leaves more than a hundredth
 

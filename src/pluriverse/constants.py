@@ -85,6 +85,8 @@ class integrator(IntEnum):
     Euler = 0
     implicitfast = 1
     approximate_implicitfast = 2
+    RK4 = 3
+    implicit = 4
 
 
 class constraint_solver(IntEnum):

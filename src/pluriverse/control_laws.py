@@ -19,6 +19,7 @@ SLIDE = 2  # mjtJoint: it and the hinge, 3, have one dof
 WRAPPED_JOINT, WRAPPED_SITE, WRAPPED_SPHERE, WRAPPED_CYLINDER = 1, 3, 4, 5  # mjtWrap
 NO_DYNAMICS, FIXED_GAIN, AFFINE_GAIN, AFFINE_BIAS = 0, 0, 1, 1  # mjtDyn, mjtGain, mjtBias
 GROUPS = range(31)  # that can be disabled
+DISABLE_CLAMPCTRL = 1 << 8  # mjtDisableBit
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ def is_disabled(model: Model, actuator: int) -> bool:
 def general_actuators(model: Model) -> tuple[int, ...]:
     """The actuators that are no control laws, disabled ones among them."""
     return tuple(actuator for actuator in range(model.nactuator) if not is_law(model, actuator))
+
+
+def clamps_controls(model: Model) -> bool:
+    """Whether controls are clamped to their ranges."""
+    return not model.opt.disableflags & DISABLE_CLAMPCTRL
 
 
 def actuator_of_control(model: Model) -> np.ndarray:

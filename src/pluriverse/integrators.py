@@ -153,6 +153,8 @@ def runge_kutta_step(
         for k, rate in enumerate(activation_rates_by_row(smooth.drives, len(act))):
             mean_w[k].value = mean_w[k].value + rate * weight[i]
             w[k].value = act[k] + rate * reach
+    for d in dofs:
+        qacc[d].value = mean_a[d].value
     new_qvel = {d: qvel[d] + x.value * dt for d, x in mean_a.items()}
     new_qpos = integrate_positions(tree, qpos, by_dof(tree, {d: x.value for d, x in mean_v.items()}), dt)
     new_act = list(act)

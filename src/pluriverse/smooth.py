@@ -14,7 +14,7 @@ from pluriverse.dynamics.inertia import body_inertias
 from pluriverse.dynamics.kinematics import Pose, bias_accelerations, body_motions, forward_kinematics
 from pluriverse.dynamics.passive import add_joint_damping, add_tendon_damping, passive_forces
 from pluriverse.dynamics.spatial import Vector, sub
-from pluriverse.dynamics.tendons import tendon_transmission
+from pluriverse.dynamics.tendons import tendon_bias, tendon_transmission
 from pluriverse.dynamics.transmission import Damping, Transmission
 from pluriverse.dynamics.tree import Node, Tree
 
@@ -35,11 +35,12 @@ class Smooth:
     damping: Damping  # {(i, j): -d force_i / d velocity_j} that the integrator takes into the step
     armature: dict[int, Any]
     tendons: list[Transmission]
+    tendon_bias: dict[int, Any]  # forces that the tendons' own inertia needs at zero joint acceleration
     drives: list[Drive]  # the general actuators
     medium: Medium | None
 
     def joint_forces(self) -> dict[int, Any]:
-        return {d: self.passive[d] + self.actuation[d] for d in self.passive}
+        return {d: self.passive[d] + self.actuation[d] - self.tendon_bias.get(d, 0.0) for d in self.passive}
 
 
 def smooth_forces(
@@ -85,7 +86,18 @@ def smooth_forces(
         armature = {d: armature[d] + damping.get((d, d), 0.0) * settings.dt for d in armature}
         damping = {}
     return Smooth(
-        poses, velocities, inertias, forces, passive, actuation, damping, armature, tendons, running, medium
+        poses=poses,
+        velocities=velocities,
+        inertias=inertias,
+        forces=forces,
+        passive=passive,
+        actuation=actuation,
+        damping=damping,
+        armature=armature,
+        tendons=tendons,
+        tendon_bias=tendon_bias(tree, poses, velocities, qvel, tendons),
+        drives=running,
+        medium=medium,
     )
 
 

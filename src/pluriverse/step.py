@@ -122,7 +122,7 @@ def constrained_acceleration(
     if settings.equalities and tree.model.neq:
         motion = (smooth.poses, smooth.velocities, qpos, qvel, smooth.tendons)
         rows.rows += equality_rows(tree, *motion, inputs.eq_active, settings)
-    add_tendon_rows(tree, smooth.poses, smooth.velocities, qvel, smooth.tendons, settings, rows)
+    add_tendon_rows(tree, qvel, smooth.tendons, settings, rows)
     contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:

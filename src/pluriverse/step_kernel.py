@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pluriverse.control_laws import clamped_sums, control_laws, general_actuators
 from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
+from pluriverse.dynamics.fluid import has_medium
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
-from pluriverse.model import Model
+from pluriverse.model import Model, array_fields
 from pluriverse.runtime import runtime
 from pluriverse.smooth import lane_dofs
 from pluriverse.step import NON_FINITE, UNCONVERGED, Inputs, StepSettings, finite, solver_path, step
@@ -46,7 +48,9 @@ class StepKernel:
     """Steps a batch of environments of one model on one device."""
 
     def __init__(self, model: Model, settings: StepSettings, device: torch.device, dtype: torch.dtype) -> None:
-        folded = (model.jnt_actfrcrange, model.geom_friction[:, 1:])  # of the inputs, what has no buffer
+        folded = [model.jnt_actfrcrange, model.geom_friction[:, 1:]]  # of the inputs, what has no buffer
+        if general_actuators(model):
+            folded += [getattr(model, f.name) for f in array_fields() if f.name.startswith("actuator_")]
         key = f"{model.fingerprint()}|{settings}|{'|'.join(array.tobytes().hex() for array in folded)}"
         lanes = lane_count(model, settings) if device.type == "cuda" else 1
         self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
@@ -143,7 +147,15 @@ def lane_count(model: Model, settings: StepSettings) -> int:
 
     It depends on the model alone, never on the number of environments, so that results do not either.
     """
-    if solver_path(model, settings) != "sweep" or model.ntendon or model.nu > len({*model.actuator_trnid[:, 0]}):
+    shares_no_code = (
+        model.ntendon
+        or general_actuators(model)
+        or clamped_sums(model)
+        or len(control_laws(model)) > model.nv
+        or has_medium(model)
+        or settings.integrator == "implicit"
+    )
+    if solver_path(model, settings) != "sweep" or shares_no_code:
         return 1
     merged = merge_fixed_bodies(model)
     bodies = sum(model.body_treeid[body] >= 0 for body in merged)

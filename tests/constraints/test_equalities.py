@@ -51,8 +51,7 @@ def all_switched(sample: Sample, on: bool) -> Sample:
 def test_rows_one_by_one(name: str) -> None:
     """In MuJoCo's order. A quaternion of the other sign turns the rows that come from it round."""
     mj_model = load(name)
-    for sample in samples(mj_model, 6):
-        sample = all_switched(sample, True)  # noqa: PLW2901
+    for sample in [all_switched(sample, True) for sample in samples(mj_model, 6)]:
         data, rows = mujoco_data(mj_model, sample), rows_of(FloatStep(mj_model, sample))
         J, expected = jacobian(rows, mj_model.nv), mujoco_jacobian(mj_model, data)
         assert data.ne > 0

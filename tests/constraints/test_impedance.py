@@ -37,6 +37,18 @@ def test_limit_row(solref: tuple, solimp: tuple, position: float, velocity: floa
     assert -b * velocity - k * d * position == pytest.approx(data.efc_aref[0], rel=1e-9, abs=1e-9)
 
 
+def test_weight_on_a_body_that_turns_about_its_centre_of_mass() -> None:
+    """Its approximate inverse inertia to a push is 0: MuJoCo's row is as stiff as numbers can be."""
+    text = world(
+        '<body name="b"><joint/><geom size=".1"/></body>',
+        after='<equality><connect body1="b" anchor=".1 0 0"/></equality>',
+    )
+    data = mujoco.MjData(load(text))
+    mujoco.mj_forward(load(text), data)
+    assert load(text).body_invweight0[1, 0] == 0
+    assert weight(impedance(load(text).eq_solimp[0], 0.0), 0.0) == pytest.approx(data.efc_D[0], rel=1e-9)
+
+
 def test_impedance_is_continuous_where_its_halves_meet() -> None:
     solimp = (0.1, 0.9, 0.5, 0.3, 3.0)
     middle = 0.3 * 0.5

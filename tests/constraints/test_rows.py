@@ -12,6 +12,7 @@ from physics_models import load, names
 from physics_reference import DOUBLE, FloatStep, Stage, error, mujoco_data, samples, settings_of, stages
 from pluriverse.constraints.cones import Ellipse
 from pluriverse.constraints.contacts import Contacts
+from pluriverse.constraints.tendon_rows import InertiaRow
 from pluriverse.constraints.tree_problem import TreeProblem
 
 # What must have been seen in a model, so that a test of its rows tests them.
@@ -27,6 +28,8 @@ SHOWN = {
     "elliptic": KIND.mjCNSTR_CONTACT_ELLIPTIC,
     "elliptic_torsion": KIND.mjCNSTR_CONTACT_ELLIPTIC,
     "four_legs": KIND.mjCNSTR_CONTACT_PYRAMIDAL,
+    "tendons": KIND.mjCNSTR_LIMIT_TENDON,
+    "wrapping": KIND.mjCNSTR_FRICTION_TENDON,
 }
 
 
@@ -36,6 +39,8 @@ def package_rows(floats: FloatStep, acceleration: np.ndarray) -> np.ndarray:
     problem, qacc = solver_problem(floats, acceleration), acceleration.tolist()
     rows: list[list[float]] = []
     for r in problem.joint_rows.rows if problem else ():
+        if isinstance(r, InertiaRow):
+            continue
         if r.weight < 0:  # the second half of dry friction: +-loss is where the halves end
             weight, first, _ = rows.pop()
             second = r.residual(qacc)

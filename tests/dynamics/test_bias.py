@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from physics_models import load, names
-from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, mujoco_data, samples, stages
+from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, full_bias, mujoco_data, samples, stages
 from pluriverse.dynamics.bias import bias_forces
 
 
@@ -17,8 +17,7 @@ def expected(stage: Stage) -> object:
 @pytest.mark.parametrize("name", names("small") + names("robots"))
 def test_bias_forces(name: str) -> None:
     for stage in stages(name):
-        bias = bias_forces(stage.floats.tree, stage.smooth.poses, stage.smooth.forces)
-        assert error(by_index(bias), expected(stage)) <= DOUBLE
+        assert error(full_bias(stage), expected(stage)) <= DOUBLE
 
 
 def test_gravity_compensation_is_tested() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from physics_models import load, names, world
-from physics_reference import DOUBLE, error
+from physics_reference import DOUBLE, error, stages
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies, tidy
 from pluriverse.model import Model
 from pluriverse.trace.expression import LaneConstant
@@ -31,6 +31,19 @@ def test_fixed_bodies_weigh_on_their_carrier() -> None:
     assert part.mass == pytest.approx(3)
     np.testing.assert_allclose(part.centre, [0, 0, 0], atol=1e-12)  # the far sphere comes back to the joint
     np.testing.assert_allclose(part.geoms[1][0], [0, 0, 0], atol=1e-12)
+
+
+def test_mocap_bodies_are_fixed_and_carry_trees() -> None:
+    names = [load("mocap").body(k).name for k in range(load("mocap").nbody)]
+    for stage in stages("mocap"):
+        tree, data = stage.floats.tree, stage.data
+        assert sorted(names[body] for body in tree.fixed) == ["plate", "target", "world"]
+        assert {names[node.carrier] for node in tree.roots} == {"target", "world"}
+        for geom in range(stage.mj_model.ngeom):
+            if tree.carrier_of(stage.mj_model.geom_bodyid[geom]) in tree.fixed.values():
+                position, axes = tree.fixed_geom(geom)
+                assert error(position, data.geom_xpos[geom]) <= DOUBLE
+                assert error(axes, data.geom_xmat[geom]) <= DOUBLE
 
 
 def test_parents_come_first() -> None:

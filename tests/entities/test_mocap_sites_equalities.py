@@ -191,5 +191,7 @@ def test_keyframes_hold_more_than_positions(scene: Any) -> None:
         assert rig.get_keyframe("low").tolist() == [0.5]
         rig.set_pos(rig.get_keyframe("low", "mocap_pos")[0])
         close(rig.get_pos(), [[1, 0, 0]] * 2)
-    with pytest.raises(GenesisException, match=r"A keyframe holds no 'time'. It holds: qpos, qvel, ctrl, act, mocap_pos"):
+    with pytest.raises(
+        GenesisException, match=r"A keyframe holds no 'time'. It holds: qpos, qvel, ctrl, act, mocap_pos"
+    ):
         scene.entities[1].get_keyframe("low", "time")

@@ -18,6 +18,7 @@ from physics_reference import (
     assert_as_exact_as_inputs,
     by_index,
     error,
+    full_bias,
     full_matrix,
     kernel_of,
     mujoco_step,
@@ -27,7 +28,6 @@ from physics_reference import (
     stages,
     state_of,
 )
-from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.spatial import add
 from pluriverse.step import solver_path
 
@@ -70,14 +70,14 @@ def every_model() -> list[str]:
 
 def smooth_error(stage: Stage) -> float:
     """The worst of the smooth stages."""
-    smooth, data, tree = stage.smooth, stage.data, stage.floats.tree
+    smooth, data = stage.smooth, stage.data
     inertia = np.zeros((stage.mj_model.nv, stage.mj_model.nv))
     mujoco.mj_fullM(stage.mj_model, data, inertia)
     places = [(add(pose.world, pose.origin), data.xpos[node.bodies[0]]) for node, pose in smooth.poses.items()]
     pairs = [
         *places,
         (full_matrix(stage), inertia),
-        (by_index(bias_forces(tree, smooth.poses, smooth.forces)), data.qfrc_bias - data.qfrc_gravcomp),
+        (full_bias(stage), data.qfrc_bias - data.qfrc_gravcomp),
         (by_index(smooth.passive), data.qfrc_passive - data.qfrc_gravcomp),
         (by_index(smooth.actuation), data.qfrc_actuator),
     ]

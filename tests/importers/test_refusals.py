@@ -70,14 +70,6 @@ REFUSED = {
         },
         "joint 'k': limits gravity compensation",
     ),
-    "polynomial spring": (
-        {"world": '<body><joint name="k" stiffness="1 2 3"/><geom size=".1"/></body>'},
-        "joint 'k': has a polynomial spring",
-    ),
-    "polynomial damping": (
-        {"world": '<body><joint name="k" damping="1 2 3"/><geom size=".1"/></body>'},
-        "joint 'k': has polynomial damping",
-    ),
     "yielding spring": (
         {"world": '<body><joint name="k" stiffness="1" springyield="1"/><geom size=".1"/></body>'},
         "joint 'k': has a spring that yields",
@@ -103,10 +95,12 @@ REFUSED = {
     "adhesion": ({"world": '<geom name="t" size=".1" adhesion="1"/>'}, "geom 't': has adhesion"),
     "flex equality": (
         {"world": FLEX, "top": '<equality><flex name="e" flex="f"/></equality>'},
-        "equality 'e': is not of type connect, weld or joint",
+        "equality 'e': is not of type connect, weld, joint or tendon",
     ),
-    "tendon spring": ({"top": TENDON.format('stiffness="1"')}, "tendon 't': acts"),
-    "tendon limit": ({"top": TENDON.format('range="0 1"')}, "tendon 't': acts"),
+    "yielding tendon": (
+        {"top": TENDON.format('stiffness="1" springyield="1"')},
+        "tendon 't': has a spring that yields",
+    ),
     "flex": (
         {"world": FLEX},
         "flex 'f': is deformable",
@@ -139,7 +133,10 @@ def test_refused_by_name(parts: dict[str, str], message: str, tmp_path: Path, mo
 
 SUPPORTED = {
     "plain": {},
+    "polynomial spring": {"world": '<body><joint stiffness="1 2 3" damping="1 2 3"/><geom size=".1"/></body>'},
     "measuring tendon": {"top": TENDON.format("")},
+    "tendon": {"top": TENDON.format('stiffness="1 2" damping="1" range="0 1" frictionloss="1" armature="1"')},
+    "tendon equality": {"top": TENDON.format("") + '<equality><tendon tendon1="t"/></equality>'},
     "height field that does not collide": {
         "top": '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
         "world": '<geom type="hfield" hfield="h" contype="0" conaffinity="0"/>',

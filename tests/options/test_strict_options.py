@@ -104,8 +104,9 @@ def test_genesis_defaults() -> None:
 def test_enumerations_by_member_and_by_name() -> None:
     assert RigidOptions(integrator=constants.integrator.Euler).integrator is constants.integrator.Euler
     assert RigidOptions(integrator="approximate_implicitfast").integrator.name == "approximate_implicitfast"
+    assert RigidOptions(integrator="RK4").integrator is constants.integrator.RK4
     with pytest.raises(GenesisException, match="expected one of Euler, implicitfast, approximate_implicitfast"):
-        RigidOptions(integrator="RK4")
+        RigidOptions(integrator="discrete")
     with pytest.raises(GenesisException, match="got 1 \\(int\\)"):
         RigidOptions(integrator=1)
 

@@ -12,8 +12,10 @@ import pytest
 DRAGGED = """
 <mujoco><option timestep="0.002"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
   <body name="target" mocap="true" pos=".5 0 .5"/>
-  <body pos="0 0 .5"><joint name="a" axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
-    <body pos=".3 0 0"><joint name="b" axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/>
+  <body pos="0 0 .5"><joint name="a" axis="0 1 0" damping=".1"/>
+    <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+    <body pos=".3 0 0"><joint name="b" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/>
       <body name="hand" pos=".2 0 0"><joint axis="1 0 0" damping=".01"/><geom size=".04" pos="0 0 .02"/></body></body>
   </body></worldbody>
   <equality><weld name="drag" body1="target" body2="hand" torquescale=".2"/>

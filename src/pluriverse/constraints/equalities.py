@@ -129,8 +129,8 @@ def _connection(model: Model, e: int, between: Relation) -> Constraint:
 
 
 def _add_alignment(model: Model, e: int, between: Relation, constraint: Constraint) -> None:
-    """The axes are the same: three rows for the vector part of the quaternion q = (s, v) from the axes of `two` to those
-    of `one`, times torquescale.
+    """The axes are the same: three rows for the vector part of the quaternion q = (s, v) from the axes of `two` to
+    those of `one`, times torquescale.
 
     With the spin u in the axes of `two`, dq/dt = (0, u) q / 2, so that dv/dt = (s u + u x v) / 2, and the second
     derivative is that of the same with du/dt, less |u|^2 v / 4.
@@ -155,7 +155,7 @@ def _inverse_inertia(model: Model, e: int, rotational: int) -> float:
     return sum(float(model.body_invweight0[body, rotational]) for body in bodies)
 
 
-# ---- joints and tendons that follow ----------------------------------------------------------------------------------------------
+# ---- joints and tendons that follow ----------------------------------------------------------------------------------
 
 
 def _joint_coupling(model: Model, e: int, qpos: list[Any]) -> Constraint:
@@ -179,7 +179,7 @@ def _tendon_coupling(model: Model, e: int, tendons: Sequence[Transmission]) -> C
 
 
 def _coupling(
-    polynomial: Sequence[float],
+    polynomial: np.ndarray,
     first: Transmission,
     second: Transmission | None = None,
     *,

@@ -1,8 +1,8 @@
 """Rows on the lengths of tendons: limits, dry friction, and the inertia of the length (MuJoCo's `armature`).
 
-An inertia `a` along a length with moment J adds a J'J to the mass matrix and J' a (d/dt J) qvel to the bias forces.
-The first has the form of two-sided rows without reference. MuJoCo adds only those entries of a J'J whose dofs lie on
-one chain: so there is a row on the dofs from each one upwards, less what the rows below it count again.
+An inertia along a length with moment J adds armature J'J to the mass matrix, which has the form of a two-sided row
+without reference. MuJoCo adds only those entries whose dofs lie on one chain: so there is a row on the dofs from each
+one upwards, less what the rows below it count again.
 """
 
 from __future__ import annotations
@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pluriverse.dynamics.kinematics import Pose, bias_accelerations
-from pluriverse.dynamics.spatial import ZERO3, Vector
-from pluriverse.dynamics.tendons import is_fixed, tendon_drift
 from pluriverse.dynamics.transmission import Transmission
-from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
 from pluriverse.trace.functions import minimum, select
 
@@ -27,31 +24,17 @@ class InertiaRow(Row):
 
 
 def add_tendon_rows(
-    tree: Tree,
-    poses: dict[Node, Pose],
-    velocities: dict[Node, Vector],
-    qvel: list[Any],
-    tendons: Sequence[Transmission],
-    settings: Any,
-    found: JointRows,
+    tree: Tree, qvel: list[Any], tendons: Sequence[Transmission], settings: Any, found: JointRows
 ) -> None:
     """Adds all rows of tendons at a state. `settings`: dt, refsafe, and which kinds are on."""
     model = tree.model
     for t, tendon in enumerate(tendons):
         if settings.friction_loss and model.tendon_frictionloss[t] > 0:
             _add_friction(model, t, tendon, qvel, settings, found)
-    for t, tendon in enumerate(tendons):
         if settings.limits and model.tendon_limited[t]:
             found.rows += _limits(tree, t, tendon, qvel, settings)
-    for t, tendon in enumerate(tendons):
         if model.tendon_armature[t]:
             found.rows += inertia_rows(model, t, tendon)
-            if not is_fixed(model, t):
-                accelerations = bias_accelerations(tree, poses, qvel, ZERO3)
-                drift = tendon_drift(tree, poses, velocities, accelerations, qvel, t)
-                for dof, lever in tendon.moment.items():
-                    bias = lever * (drift * float(model.tendon_armature[t]))
-                    found.constant_forces[dof] = found.constant_forces.get(dof, 0.0) - bias
 
 
 def couples_dofs(model: Model, settings: Any) -> bool:

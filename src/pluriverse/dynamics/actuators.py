@@ -33,7 +33,7 @@ from .tree import Node, Tree
 GAIN_MUSCLE, GAIN_DC_MOTOR = 2, 3  # mjtGain
 BIAS_MUSCLE = 2  # mjtBias
 CHART_QUATERNION = 2  # mjtCtrlChart
-ALMOST = 1e-5  # share of a tendon's limit that rounding may take from a clamped sum
+ALMOST = 1e-5  # share of a limit that rounding may take from a clamped sum or norm
 
 
 @dataclass(eq=False)
@@ -150,7 +150,7 @@ def slopes(drive: Drive, tendon_free: Any, joint_free: Any) -> list[Any]:
         return [select(joint_free, slope, 0.0)]
     if model.actuator_gaintype[a] == GAIN_ORIENTATION:
         if model.actuator_forcelimited[a]:
-            free = free & (dot(drive.forces, drive.forces) < high * high)
+            free = free & (dot(drive.forces, drive.forces) < (high * (1.0 - ALMOST)) ** 2)
         return [select(free, -float(model.actuator_biasprm[a, 2]), 0.0)] * len(drive.outputs)
     slope = _gain_slope(drive)
     if model.actuator_biastype[a] == AFFINE_BIAS:

@@ -1,4 +1,4 @@
-"""Frames that bodies carry, such as sites: where they are, what moves them, and how two of them move against each other.
+"""Frames that bodies carry, such as sites: where they are, what moves them, and how two of them move apart.
 
 Two frames are compared without a detour over the world's origin, so that in float32 nothing is lost far from it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +22,26 @@ class Frame:
     """A frame that is fixed to a body; in world axes."""
 
     node: Node | None  # the moving body; None: a fixed one
-    base: Vector  # world position that `reach` counts from: that of the body's tree
-    reach: Vector  # origin, from `base`
+    base: Vector  # world position that `place` counts from: that of the body's tree
+    place: Vector  # the body's reference point, of a fixed body the frame's origin, from `base`
+    arm: Vector  # the frame's origin, from there
     rotation: Vector  # axes (9)
+
+    @property
+    def reach(self) -> Vector:
+        """The frame's origin, from `base`."""
+        return add(self.place, self.arm)
+
+    def arm_from(self, pose: Pose) -> Vector:
+        """The frame's origin, from the reference point of a body that carries it."""
+        return add(sub(self.place, pose.reach), self.arm)
 
     def moved(self, position: Vector, axes: Vector) -> Frame:
         """The frame at `position` in this one, with these axes in this one (9)."""
-        reach = add(self.reach, matvec(self.rotation, position))
-        return Frame(self.node, self.base, reach, matmul(self.rotation, axes))
+        step, rotation = matvec(self.rotation, position), matmul(self.rotation, axes)
+        if self.node is None:
+            return Frame(None, self.base, add(self.place, step), ZERO3, rotation)
+        return Frame(self.node, self.base, self.place, add(self.arm, step), rotation)
 
 
 def body_frame(tree: Tree, poses: dict[Node, Pose], body: int) -> Frame:
@@ -71,14 +84,14 @@ def _carrier_frame(tree: Tree, poses: dict[Node, Pose], body: int) -> Frame:
     """The frame of what a body is fixed to."""
     carrier = tree.carrier_of(body)
     if isinstance(carrier, FixedBody):
-        return Frame(None, carrier.position, ZERO3, carrier.rotation)
+        return Frame(None, carrier.position, ZERO3, ZERO3, carrier.rotation)
     pose = poses[carrier]
-    return Frame(carrier, pose.base, add(pose.reach, pose.origin), pose.rotation)
+    return Frame(carrier, pose.base, pose.reach, pose.origin, pose.rotation)
 
 
 def apart(one: Frame, two: Frame) -> Vector:
     """From the origin of `two` to that of `one`."""
-    return add(sub(one.base, two.base), sub(one.reach, two.reach))
+    return add(add(sub(one.base, two.base), sub(one.place, two.place)), sub(one.arm, two.arm))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +128,12 @@ def frame_motion(frame: Frame, poses: dict[Node, Pose], motions: dict[Node, Vect
     """The motion of a frame's body about the frame's origin, from the motions of all bodies."""
     if frame.node is None:
         return list(ZERO6)
-    return shift_motion(motions[frame.node], sub(frame.reach, poses[frame.node].reach))
+    return shift_motion(motions[frame.node], frame.arm)
 
 
 def frame_jacobian(frame: Frame, poses: dict[Node, Pose]) -> dict[int, Vector]:
     """The motion of a frame's body about the frame's origin by unit velocity of each dof that moves it."""
-    return {
-        dof: shift_motion(S, sub(frame.reach, poses[node].reach)) for dof, (node, S) in _carrying_dofs(frame, poses)
-    }
+    return {dof: shift_motion(S, frame.arm_from(poses[node])) for dof, (node, S) in _carrying_dofs(frame, poses)}
 
 
 def relative_jacobian(one: Frame, two: Frame, poses: dict[Node, Pose]) -> dict[int, Vector]:
@@ -135,10 +146,10 @@ def relative_jacobian(one: Frame, two: Frame, poses: dict[Node, Pose]) -> dict[i
             J[dof] = [*ZERO3, *cross(S[:3], apart(one, two))]
         elif dof in own:
             node, S = own[dof]
-            J[dof] = shift_motion(S, sub(one.reach, poses[node].reach))
+            J[dof] = shift_motion(S, one.arm_from(poses[node]))
         else:
             node, S = other[dof]
-            J[dof] = negate(shift_motion(S, sub(two.reach, poses[node].reach)))
+            J[dof] = negate(shift_motion(S, two.arm_from(poses[node])))
     return J
 
 
@@ -149,8 +160,7 @@ def pull(one: Frame, two: Frame, direction: Vector, poses: dict[Node, Pose]) -> 
     rates: dict[int, Any] = {}
     for dof in sorted(own.keys() ^ other.keys()):
         frame, (node, S) = (one, own[dof]) if dof in own else (two, other[dof])
-        arm = sub(frame.reach, poses[node].reach)
-        rate = dot(S[:3], cross(arm, direction)) + dot(S[3:], direction)
+        rate = dot(S[:3], cross(frame.arm_from(poses[node]), direction)) + dot(S[3:], direction)
         rates[dof] = rate if dof in own else -rate
     return rates
 

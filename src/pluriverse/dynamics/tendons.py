@@ -11,7 +11,7 @@ from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import maximum, select
 
 from .frames import Frame, apart, geom_frame, pull, relation, site_frame, site_in_geom
-from .kinematics import Pose
+from .kinematics import Pose, bias_accelerations
 from .spatial import IDENTITY, ZERO3, Vector, dot, matvec, scale, sub
 from .transmission import Transmission
 from .tree import Node, Tree
@@ -110,7 +110,27 @@ def _span(
     return path.length, [(start, first, leaves), (last, end, arrives)]
 
 
-def tendon_drift(
+def tendon_bias(
+    tree: Tree,
+    poses: dict[Node, Pose],
+    velocities: dict[Node, Vector],
+    qvel: list[Any],
+    tendons: Sequence[Transmission],
+) -> dict[int, Any]:
+    """What the tendons' armature asks of the dofs at zero joint acceleration, J' armature (d/dt J) qvel (MuJoCo's
+    `mj_tendonBias`)."""
+    model = tree.model
+    heavy = [t for t in range(model.ntendon) if model.tendon_armature[t] and not is_fixed(model, t)]
+    accelerations = bias_accelerations(tree, poses, qvel, ZERO3) if heavy else {}
+    bias: dict[int, Any] = {}
+    for t in heavy:
+        pulls = _drift(tree, poses, velocities, accelerations, qvel, t) * float(model.tendon_armature[t])
+        for dof, lever in tendons[t].moment.items():
+            bias[dof] = bias.get(dof, 0.0) + lever * pulls
+    return bias
+
+
+def _drift(
     tree: Tree,
     poses: dict[Node, Pose],
     velocities: dict[Node, Vector],
@@ -118,8 +138,8 @@ def tendon_drift(
     qvel: list[Any],
     tendon: int,
 ) -> Any:
-    """(d/dt J) qvel of a spatial tendon's length that goes round no geom: with u the direction of a stretch and v how
-    fast its ends leave each other, u (d/dt v) + (v^2 - (u v)^2) / length. Bias accelerations are without gravity."""
+    """(d/dt J) qvel of a tendon that goes round no geom: with u the direction of a stretch and v how fast its ends leave
+    each other, u (d/dt v) + (v^2 - (u v)^2) / length. Accelerations are without gravity."""
     total: Any = 0.0
     for stretch in stretches(tree.model, tendon):
         end, start = (site_frame(tree, poses, site) for site in (stretch.end, stretch.start))

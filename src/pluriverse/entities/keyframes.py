@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 def keyframe_values(model: Model, layout: EntityLayout, key: int) -> dict[str, np.ndarray]:
     """The numbers of a keyframe, an index over the scene, by MuJoCo's names."""
     mocap = [int(i) for i in model.body_mocapid[list(layout.bodies)] if i >= 0]
-    activations = [
-        int(model.actuator_actadr[u]) + i for u in layout.actuators for i in range(int(model.actuator_actnum[u]))
-    ]
     return {
         "qpos": model.key_qpos[key, list(layout.qpos)],
         "qvel": model.key_qvel[key, list(layout.dofs)],
-        "ctrl": model.key_ctrl[key, list(layout.actuators)],
-        "act": model.key_act[key, activations],
+        "ctrl": model.key_ctrl[key, list(layout.controls)],
+        "act": model.key_act[key, list(layout.activations)],
         "mocap_pos": model.key_mpos[key].reshape(-1, 3)[mocap],
         "mocap_quat": model.key_mquat[key].reshape(-1, 4)[mocap],
     }

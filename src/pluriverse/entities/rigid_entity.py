@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
+from pluriverse.entities.entity_parts import EntityParts
 from pluriverse.entities.keyframes import keyframe_values
 from pluriverse.entities.rigid_equality import RigidEquality
 from pluriverse.entities.rigid_geom import RigidGeom
@@ -55,31 +56,7 @@ class RigidEntity:
         """Called by the scene when it is built: finds the entity's parts in the model."""
         self._solver = solver
         self._layout = layout
-        model = solver.model
-        self._links = [
-            RigidLink(self, body - 1, local, name)
-            for local, (body, name) in enumerate(zip(layout.bodies, layout.body_names, strict=True))
-        ]
-        self._joints = []
-        for local, (idx, name) in enumerate(zip(layout.joints, layout.joint_names, strict=True)):
-            link = self._links[model.jnt_bodyid[idx] - layout.bodies.start]
-            joint = RigidJoint(link, idx, local, name)
-            link.joints.append(joint)
-            self._joints.append(joint)
-        self._geoms = []
-        for idx, name in zip(layout.geoms, layout.geom_names, strict=True):
-            geom = RigidGeom(self, self._link_of(model.geom_bodyid[idx]), idx, name)
-            if geom.link is not None:
-                geom.link.geoms.append(geom)
-            self._geoms.append(geom)
-        self._sites = [
-            RigidSite(self, self._link_of(model.site_bodyid[idx]), idx, name)
-            for idx, name in zip(layout.sites, layout.site_names, strict=True)
-        ]
-        self._equalities = [
-            RigidEquality(self, idx, local, name)
-            for local, (idx, name) in enumerate(zip(layout.equalities, layout.equality_names, strict=True))
-        ]
+        self._parts = EntityParts.of(self, layout, solver.model)
         device, owner = solver.device, f"entity '{self.name}'"
 
         def axis(members: Any, argument: str, kind: str) -> RowAxis:
@@ -90,7 +67,8 @@ class RigidEntity:
         self._q_axis = axis(layout.qpos, "qs_idx_local", "coordinates")
         self._link_axis = axis(layout.bodies, "links_idx_local", "links")
         self._geom_axis = axis(layout.geoms, "geoms_idx_local", "geoms")
-        self._actuator_axis = axis(layout.actuators, "actuators_idx_local", "actuators")
+        self._actuator_axis = axis(layout.controls, "actuators_idx_local", "controls of actuators")
+        self._activation_axis = axis(layout.activations, "activations_idx_local", "activations")
         self._site_axis = axis(layout.sites, "sites_idx_local", "sites")
         self._equality_axis = axis(layout.equalities, "equalities_idx_local", "equality constraints")
 
@@ -115,39 +93,21 @@ class RigidEntity:
         return self._solver is not None
 
     @property
-    def links(self) -> list[RigidLink]:
-        """Its links, parents first."""
+    def parts(self) -> EntityParts:
+        """Its links, joints, geoms, sites and equality constraints."""
         self.require_built()
-        return self._links
+        return self._parts
 
-    @property
-    def joints(self) -> list[RigidJoint]:
-        """Its joints, in the order of their links."""
-        self.require_built()
-        return self._joints
+    links = property(lambda self: self.parts.links, doc="Its links, parents first.")
+    joints = property(lambda self: self.parts.joints, doc="Its joints, in the order of their links.")
+    geoms = property(lambda self: self.parts.geoms, doc="Its collision shapes.")
+    sites = property(lambda self: self.parts.sites, doc="The sites of its model file.")
+    equalities = property(lambda self: self.parts.equalities, doc="Its equality constraints.")
 
     @property
     def joints_by_links(self) -> list[list[RigidJoint]]:
         """For each link the joints between it and its parent."""
         return [link.joints for link in self.links]
-
-    @property
-    def geoms(self) -> list[RigidGeom]:
-        """Its collision shapes."""
-        self.require_built()
-        return self._geoms
-
-    @property
-    def sites(self) -> list[RigidSite]:
-        """The sites of its model file."""
-        self.require_built()
-        return self._sites
-
-    @property
-    def equalities(self) -> list[RigidEquality]:
-        """Its equality constraints."""
-        self.require_built()
-        return self._equalities
 
     @property
     def base_link(self) -> RigidLink:
@@ -187,7 +147,7 @@ class RigidEntity:
     def get_keyframe(self, name: str, quantity: str = "qpos") -> torch.Tensor:
         """A quantity of a keyframe, see `keyframes`: `entity.set_qpos(entity.get_keyframe("home"))`.
 
-        quantity: "qpos" (n_qs,), "qvel" (n_dofs,), "ctrl" (n_actuators,), "act" (activations,), "mocap_pos" (n, 3) or
+        quantity: "qpos" (n_qs,), "qvel" (n_dofs,), "ctrl" (controls,), "act" (activations,), "mocap_pos" (n, 3) or
         "mocap_quat" (n, 4) of its n mocap links.
         """
         if name not in self._keyframe_names:
@@ -259,7 +219,7 @@ class RigidEntity:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Move the free or mocap base. pos: ([n_envs,] 3), world frame [m]; with `relative` from where the model has it.
+        """Move the free or mocap base. pos: ([n_envs,] 3), world frame [m]; with `relative` from the model's place.
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
@@ -276,8 +236,7 @@ class RigidEntity:
         relative: bool = False,
         skip_forward: bool = False,
     ) -> None:
-        """Turn the free or mocap base. quat: ([n_envs,] 4), world frame, wxyz; with `relative` on top of where the model
-        has it.
+        """Turn the free or mocap base. quat: ([n_envs,] 4), world frame, wxyz; with `relative` on top of the model's.
 
         zero_velocity: stop all dofs of the entity. `skip_forward` has no effect: poses are computed when they are read.
         """
@@ -343,6 +302,8 @@ class RigidEntity:
     )
     control_dofs_force = with_local_index("_dof_axis", "dofs_idx", RigidSolver.control_dofs_force)
     control_actuators = with_local_index("_actuator_axis", "actuators_idx", RigidSolver.control_actuators)
+    get_act = with_local_index("_activation_axis", "activations_idx", RigidSolver.get_act)
+    set_act = with_local_index("_activation_axis", "activations_idx", RigidSolver.set_act)
     get_dofs_control_force = with_local_index("_dof_axis", "dofs_idx", RigidSolver.get_dofs_control_force)
 
     set_dofs_kp = with_local_index("_dof_axis", "dofs_idx", RigidSolver.set_dofs_kp)
@@ -424,10 +385,6 @@ class RigidEntity:
         return GenesisException(
             f"Entity '{self.name}' has no {kind} {name!r}. {hint}It has: {', '.join(names) or 'none'}."
         )
-
-    def _link_of(self, body: int) -> RigidLink | None:
-        """The link that is a body of the model; None for the world."""
-        return self._links[int(body) - self._layout.bodies.start] if body else None
 
     @property
     def _keyframe_names(self) -> list[str]:

@@ -102,7 +102,7 @@ WITHOUT_MEANING = {
         ntuple ntupledata tuple_adr tuple_size tuple_objtype tuple_objid tuple_objprm
         """,
     "bookkeeping of MuJoCo's own algorithms": """
-        nM nB nC nD nJmom nJten nJfe nbvh nbvhstatic nbvhdynamic noct nemax njmax nconmax narena nbuffer nout
+        nM nB nC nD nJmom nJten nJfe nbvh nbvhstatic nbvhdynamic noct nemax njmax nconmax narena nbuffer
         npolygonmax nmeshdegmax ngravcomp flg_gravcomp
         body_simple body_margin body_contype body_conaffinity body_bvhadr body_bvhnum
         bvh_depth bvh_child bvh_nodeid bvh_aabb oct_depth oct_child oct_aabb oct_coeff

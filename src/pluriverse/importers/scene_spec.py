@@ -60,6 +60,8 @@ class EntityLayout:
     geoms: tuple[int, ...]
     sites: tuple[int, ...]
     actuators: range
+    controls: range  # of its actuators
+    activations: range  # of its actuators
     equalities: range
     keyframes: range
     body_names: tuple[str, ...]
@@ -166,8 +168,8 @@ def _set_options(option: mujoco.MjOption, sim: SimOptions, rigid: RigidOptions) 
 
     option.timestep = rigid.dt if rigid.dt is not None else sim.dt / sim.substeps
     option.gravity = rigid.gravity if rigid.gravity is not None else sim.gravity
-    euler = rigid.integrator is constants.integrator.Euler
-    option.integrator = mujoco.mjtIntegrator.mjINT_EULER if euler else mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    approximate = rigid.integrator is constants.integrator.approximate_implicitfast
+    option.integrator = _mujoco_integrators()["implicitfast" if approximate else rigid.integrator.name]
     option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     elliptic = rigid.friction_cone is constants.friction_cone.elliptic
     option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC if elliptic else mujoco.mjtCone.mjCONE_PYRAMIDAL
@@ -176,6 +178,16 @@ def _set_options(option: mujoco.MjOption, sim: SimOptions, rigid: RigidOptions) 
     if rigid.tolerance is not None:
         option.tolerance = rigid.tolerance
     option.impratio = rigid.impratio if rigid.impratio is not None else 100.0 if elliptic else 1.0
+
+
+def _mujoco_integrators() -> dict[str, int]:
+    """MuJoCo's integrators by the names that they have here."""
+    import mujoco
+
+    return {
+        name: int(getattr(mujoco.mjtIntegrator, f"mjINT_{name.upper()}"))
+        for name in ("Euler", "RK4", "implicit", "implicitfast")
+    }
 
 
 def _add_friction_axes(spec: mujoco.MjSpec, rigid: RigidOptions) -> None:
@@ -235,13 +247,13 @@ def _options_of(model: Model, sim: SimOptions, rigid: RigidOptions) -> tuple[Sim
 
     opt, bits = model.opt, mujoco.mjtDisableBit
     gravity = tuple(opt.gravity.tolist())
-    euler = opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
+    integrator = next(name for name, value in _mujoco_integrators().items() if value == opt.integrator)
     return (
         sim.replaced(dt=opt.timestep * sim.substeps, gravity=gravity),
         rigid.replaced(
             dt=None,
             gravity=None,
-            integrator="Euler" if euler else "implicitfast",
+            integrator=integrator,
             iterations=opt.iterations,
             ls_iterations=opt.ls_iterations,
             tolerance=opt.tolerance,
@@ -298,6 +310,8 @@ def _layouts(model: Model, sources: Sequence[EntitySource], counts: Sequence[_Co
                 geoms=geoms,
                 sites=sites,
                 actuators=actuators,
+                controls=_parts_run(model.actuator_ctrlnum, actuators),
+                activations=_parts_run(model.actuator_actnum, actuators),
                 equalities=equalities,
                 keyframes=keyframes,
                 body_names=_local(model.body_names, bodies),
@@ -318,6 +332,12 @@ def _run(body_of: np.ndarray, bodies: range) -> range:
     """The run of elements whose bodies are among `bodies`; MuJoCo orders elements by body."""
     start, stop = np.searchsorted(body_of, (bodies.start, bodies.stop))
     return range(int(start), int(stop))
+
+
+def _parts_run(numbers: np.ndarray, actuators: range) -> range:
+    """The run of parts, such as controls, of which each actuator has a number."""
+    start, stop = (int(numbers[:end].sum()) for end in (actuators.start, actuators.stop))
+    return range(start, stop)
 
 
 def _qpos_run(model: Model, joints: range) -> range:

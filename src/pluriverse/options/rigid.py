@@ -19,7 +19,7 @@ class RigidOptions(Options):
 
     # integration
     integrator: constants.integrator = constants.integrator.implicitfast
-    """Euler, implicitfast, or approximate_implicitfast."""
+    """Euler, RK4, implicit, implicitfast, or approximate_implicitfast."""
     iterations: int = 50
     """Newton iterations at most; the solver stops when no constraint row changes sign."""
     dt: float | None = None

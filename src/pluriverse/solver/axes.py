@@ -22,7 +22,8 @@ class Axes:
     qs: RowAxis
     links: RowAxis
     geoms: RowAxis
-    actuators: RowAxis
+    actuators: RowAxis  # their controls
+    activations: RowAxis
     sites: RowAxis
     equalities: RowAxis
     envs: EnvAxis
@@ -43,7 +44,8 @@ class Axes:
             qs=rows(0, model.nq, "qs_idx", "coordinates"),
             links=rows(1, model.nbody, "links_idx", "links"),  # link i is body i + 1: the world is no link
             geoms=rows(0, model.ngeom, "geoms_idx", "geoms"),
-            actuators=rows(0, model.nu, "actuators_idx", "actuators"),
+            actuators=rows(0, model.nu, "actuators_idx", "controls of actuators"),
+            activations=rows(0, model.na, "activations_idx", "activations"),
             sites=rows(0, model.nsite, "sites_idx", "sites"),
             equalities=rows(0, model.neq, "equalities_idx", "equality constraints"),
             envs=EnvAxis(n_envs, device),

@@ -18,7 +18,7 @@ import torch
 from pluriverse.constants import CTRL_MODE
 from pluriverse.errors import GenesisException
 from pluriverse.model import Model
-from pluriverse.solver.actuators import ActuatorLaws, law_force, sum_range
+from pluriverse.solver.actuators import ActuatorLaws, law_force, sum_ranges
 from pluriverse.solver.axes import Axes
 from pluriverse.solver.broadcasting import Field, fill_envs, spread
 from pluriverse.solver.element_names import ElementNames
@@ -53,8 +53,9 @@ class Commands:
         self._target_velocity = Field(state.control.new_zeros(shape))
         self._zero = state.control.new_zeros(())
         self._actuators = ActuatorLaws(model, state.control)
+        self._ctrl = Field(state.ctrl)  # of general actuators
         # The sum of several laws is clamped; the range of a single one has the joint's in it.
-        self._sum_ranges = {dof: sum_range(model, dof) for dof in self._actuators.further_dofs}
+        self._sum_ranges = sum_ranges(model)
         # What the host knows without asking the device.
         self._mode_of_all = np.full(model.nv, FORCE)
         self._holder = np.full(model.nv, _NOBODY)
@@ -67,6 +68,7 @@ class Commands:
         fill_envs(self._mode.tensor, envs, FORCE)
         fill_envs(self._laws[:, :3], envs, 0.0)
         fill_envs(self._further_laws, envs, 0.0)
+        fill_envs(self._state.ctrl, envs, 0.0)
         self._actuators.forget()
         self._standing.clear()
         if envs.is_all:
@@ -132,8 +134,9 @@ class Commands:
     def control_dofs_force(self, force: ArrayLike, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """Apply generalized forces, clamped to the force range. force: ([n_envs,] n_dofs), [N] or [N m].
 
-        A free joint takes a force in world axes, then a torque in body axes. The number 0 for all environments also
-        releases the dofs: after it `control_dofs_*` and `control_actuators` may both take them.
+        A free joint takes a force in world axes, then a torque in body axes. Forces of actuators that are no plain
+        motors or servos add to it. The number 0 for all environments also releases the dofs: after it `control_dofs_*`
+        and `control_actuators` may both take them.
         """
         rows, envs = self._axes.to_set(dofs_idx, envs_idx)
         releases = envs.is_all and isinstance(force, (int, float)) and force == 0
@@ -144,22 +147,38 @@ class Commands:
     def control_actuators(self, ctrl: ArrayLike, actuators_idx: IndexLike = None, envs_idx: IndexLike = None) -> None:
         """MuJoCo's ctrl for the actuators of the model files, clamped to their ctrlrange.
 
-        ctrl: ([n_envs,] n_actuators), each in its actuator's unit. A dof takes either these or `control_dofs_*`.
+        ctrl: ([n_envs,] n_controls), each in its actuator's unit. Indices count controls, in the order of MuJoCo's
+        ctrl: all actuators but `pid`, `dcmotor` and `orientation` have one. The dof of a plain motor or servo takes
+        either these or `control_dofs_*`; forces of all other actuators (tendons, sites, muscles, activations ...) add
+        to whatever commands the dofs that they drive.
         """
         rows, envs = self._axes.actuators.select(actuators_idx).unique(), self._axes.envs.select(envs_idx).unique()
         value = spread(ctrl, envs, rows.count, name="ctrl", like=self._laws)
+        kinds = self._actuators.kinds(rows)
+        if not kinds.general.count:
+            self._control_laws(rows, envs, value)
+            return
+        self._ctrl.write(kinds.general, envs, _columns(value, kinds.general_places))
+        if kinds.laws.count:
+            self._control_laws(kinds.laws, envs, _columns(value, kinds.law_places))
+
+    def _control_laws(self, rows: Rows, envs: Envs, ctrl: torch.Tensor) -> None:
+        """Commands actuators that are control laws."""
         if (rows, ACTUATOR) not in self._standing:
-            dofs = rows.map(self._actuators.dofs, value.device)
+            dofs = rows.map(self._actuators.dofs, ctrl.device)
             self._hold(dofs, _ACTUATORS)
             if not self._actuators.is_complete(rows):
                 self._set_mode(dofs, envs, ACTUATOR)
                 self._actuators.write_constants(rows, envs)
             if self._actuators.is_complete(rows):
                 self._standing[rows, ACTUATOR] = True
-        self._actuators.write_ctrl(rows, envs, value)
+        self._actuators.write_ctrl(rows, envs, ctrl)
 
     def get_dofs_control_force(self, dofs_idx: IndexLike = None, envs_idx: IndexLike = None) -> torch.Tensor:
-        """([n_envs,] n_dofs) force of the present command at the present state, clamped, [N] or [N m]."""
+        """([n_envs,] n_dofs) force of the present command at the present state, clamped, [N] or [N m].
+
+        Without those of actuators that are no plain motors or servos.
+        """
         rows, envs = self._axes.to_get(dofs_idx, envs_idx)
         position = self._state.qpos[self._axes.dofs.select().map(self._axes.q_of_dof, self._laws.device).where]
         force = law_force(self._laws, position, self._state.qvel)
@@ -257,3 +276,8 @@ class Commands:
         if (present != holder).any():
             self._holder[rows.indices] = holder
             self._standing.clear()
+
+
+def _columns(value: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Some of the chosen columns of (environments, count), or the one that stands for all."""
+    return value if value.shape[-1] == 1 else value[..., places]

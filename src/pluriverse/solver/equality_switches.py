@@ -35,8 +35,8 @@ class EqualitySwitches:
 def _numbers(active: bool | ArrayLike) -> torch.Tensor | np.ndarray:
     """Booleans as 0 and 1."""
     values = active if isinstance(active, torch.Tensor) else np.asarray(active)
-    if values.dtype == torch.bool:
+    if isinstance(values, torch.Tensor) and values.dtype == torch.bool:
         return values.float()
-    if values.dtype == np.bool_:
+    if isinstance(values, np.ndarray) and values.dtype == np.bool_:
         return values.astype(float)
     raise GenesisException(f"active holds {values.dtype}; allowed are booleans: True where the constraint acts.")

@@ -41,7 +41,8 @@ class _Base:
     def at(cls, field: Field, first: int, rest: np.ndarray) -> _Base:
         """Of seven rows from `first` on, of which `rest` holds the model's numbers."""
         place, turn = (
-            rows_at(np.arange(start, stop) + first, field.tensor.device, "links_idx") for start, stop in ((0, 3), (3, 7))
+            rows_at(np.arange(start, stop) + first, field.tensor.device, "links_idx")
+            for start, stop in ((0, 3), (3, 7))
         )
         return cls(field, place, turn, rest[first : first + 7])
 
@@ -221,7 +222,8 @@ class LinkStates:
         if fixed:
             raise GenesisException(
                 f"No free joint moves {self._names.of_links(rows, fixed)}, so the pose follows from the model. Move "
-                "the base of a free entity, or give a fixed one its place through its morph's pos and quat."
+                "the base of a free entity or a mocap link, or give a fixed entity its place through its morph's pos "
+                "and quat."
             )
         return rows, self._axes.envs.select(envs_idx).unique()
 

@@ -13,6 +13,7 @@ from pluriverse.errors import GenesisException
 from pluriverse.model import Model
 from pluriverse.not_yet import refuse_names_not_written
 from pluriverse.runtime import runtime
+from pluriverse.solver.activations import Activations
 from pluriverse.solver.axes import Axes
 from pluriverse.solver.broadcasting import FINITE, Field, column, copy_envs, fill_envs, spread
 from pluriverse.solver.commands import Commands
@@ -51,10 +52,11 @@ class RigidSolver:
     """Reached as `scene.sim.rigid_solver` or `scene.rigid_solver` once the scene is built.
 
     Index arguments count over the whole scene, in the order in which the entities were added: `dofs_idx`, `qs_idx`,
-    `links_idx`, `geoms_idx`, `sites_idx`, `actuators_idx`, `equalities_idx`. Every kind of index works: int (keeps its axis), slice, range, list,
-    numpy, torch, boolean mask; negative ones count from the end. Values spread as `broadcasting.spread` says. Getters
-    return fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without the environment axis if n_envs=0.
-    Setters end the frozen state of the environments they touch, and the next step starts from the new state only.
+    `links_idx`, `geoms_idx`, `sites_idx`, `actuators_idx`, `equalities_idx`. Every kind of index works: int (keeps its
+    axis), slice, range, list, numpy, torch, boolean mask; negative ones count from the end. Values spread as
+    `broadcasting.spread` says. Getters return fresh tensors ([n_envs,] ...) in `gs.tc_float` on `gs.device`; without
+    the environment axis if n_envs=0. Setters of motion end the frozen state of the environments they touch, and the
+    next step starts from the new state only.
     """
 
     @torch.inference_mode(False)  # tensors made in inference mode could not be written outside it
@@ -92,6 +94,7 @@ class RigidSolver:
         self._kernel = StepKernel(model, settings, device, dtype)
         self._gains = Gains(model, self._state, self._axes, names)
         self._commands = Commands(model, self._state, self._axes, self._gains, names)
+        self._activations = Activations(self._state, self._axes, self._motion_changed)
         self._friction = GeomFriction(model, self._state, self._axes)
         self._switches = EqualitySwitches(self._state, self._axes)
         self._dofs = DofStates(model, self._state, self._axes, self._motion_changed)
@@ -123,8 +126,9 @@ class RigidSolver:
             self._monitor.look()
 
     def reset(self, state: RigidSolverState | None = None, envs_idx: IndexLike = None) -> None:
-        """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay. Mocap bodies
-        and which equality constraints act are part of the state.
+        """Put environments back to the initial state, limp and healthy; gains, force ranges and gravity stay.
+
+        The poses of mocap bodies and which equality constraints act are part of the state.
 
         state: becomes the initial state first; NaN or infinity in it is an error, as far as it lies on the host.
         """
@@ -143,6 +147,7 @@ class RigidSolver:
             links_pos=self.get_links_pos(envs_idx=envs),
             links_quat=self.get_links_quat(envs_idx=envs),
             friction_ratio=self.get_geoms_friction_ratio(envs_idx=envs),
+            act=self.get_act(envs_idx=envs),
             mocap=self._state.mocap[:, : envs.total].T.contiguous().clone(),
             eq_active=self._state.eq_active[:, : envs.total].T.contiguous().clone(),
             s_global=self._steps,
@@ -225,6 +230,8 @@ class RigidSolver:
     control_dofs_position_velocity = to_part("_commands", Commands.control_dofs_position_velocity)
     control_dofs_force = to_part("_commands", Commands.control_dofs_force)
     control_actuators = to_part("_commands", Commands.control_actuators)
+    get_act = to_part("_activations", Activations.get_act)
+    set_act = to_part("_activations", Activations.set_act)
     get_dofs_control_force = to_part("_commands", Commands.get_dofs_control_force)
 
     set_dofs_kp = to_part("_gains", Gains.set_dofs_kp)
@@ -347,12 +354,13 @@ class RigidSolver:
             raise GenesisException(f"state is a {type(state).__name__}; give what get_state() of the solver returned.")
         snapshot = self._present()
         n = self._axes.envs.total
-        qpos, qvel, qacc, _, mocap = snapshot.motion.split(self._state.parts)
+        qpos, qvel, qacc, act, mocap = snapshot.motion.split(self._state.parts)
         targets = (
             ("qpos", qpos, FINITE),
             ("dofs_vel", qvel, FINITE),
             ("dofs_acc", qacc, FINITE),
             ("friction_ratio", snapshot.friction_ratio, RATIOS),
+            ("act", act, FINITE),
             ("mocap", mocap, FINITE),
             ("eq_active", snapshot.eq_active, FINITE),
         )

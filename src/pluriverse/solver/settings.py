@@ -32,6 +32,7 @@ def step_settings(model: Model, rigid: RigidOptions) -> StepSettings:
         equalities=constraints and enabled("EQUALITY"),
         friction_loss=constraints and enabled("FRICTIONLOSS"),
         actuation=enabled("ACTUATION"),
+        clamp_ctrl=enabled("CLAMPCTRL"),
         springs=enabled("SPRING"),
         dampers=enabled("DAMPER"),
         gravity=enabled("GRAVITY"),
