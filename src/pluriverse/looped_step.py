@@ -10,6 +10,7 @@ from pluriverse.constraints.contact_jacobian import ContactJacobian
 from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.looped_problem import LoopedProblem, looped_motion_table
 from pluriverse.constraints.newton import NewtonOptions, minimise
+from pluriverse.constraints.pair_loops import PairLoops, loop_groups
 from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.replicas import Shifted, tree_groups
 from pluriverse.dynamics.tree import Tree
@@ -35,11 +36,7 @@ def step_in_loops(tree: Tree, qpos: Any, qvel: Any, qacc: Any, inputs: Inputs, s
     jacobian = None
     if contacts.capacity:
         jacobian = ContactJacobian(run, model.nv, contacts)
-        for replica in smooth.each():
-            poses = smooth.load(replica)[0].poses
-            for node, bodies in zip(replica.nodes, replica.group.nodes, strict=True):
-                jacobian.place(node, poses[node], replica.pick(contacts.places(bodies)), replica.dof_shift)
-        contacts.detect_in_loops(smooth)
+        _detect(contacts, jacobian, smooth)
         tables = (partial(looped_motion_table, contacts, smooth, values) for values in (qvel, qacc))
         contacts.make_rows(*tables, inputs.friction, settings)
     problem = LoopedProblem(smooth, contacts, qacc, LONG_STEP, jacobian)
@@ -47,6 +44,23 @@ def step_in_loops(tree: Tree, qpos: Any, qvel: Any, qacc: Any, inputs: Inputs, s
     limits = (settings.iterations, settings.ls_iterations, settings.tolerance, settings.ls_tolerance)
     unconverged = minimise(problem, NewtonOptions(*limits, scale))
     return *_integrated(smooth, qpos, qvel, qacc, settings), unconverged
+
+
+def _detect(contacts: Contacts, jacobian: ContactJacobian, smooth: LoopedSmooth) -> None:
+    """Finds where geoms touch, and stores where bodies are."""
+    groups, _ = loop_groups(smooth.tree, contacts.candidates, everything=True)
+    loops = PairLoops(smooth.tree, contacts.nodes, contacts.candidates, groups)
+    for replica in smooth.each():
+        poses = smooth.load(replica)[0].poses
+        for node, bodies in zip(replica.nodes, replica.group.nodes, strict=True):
+            place = replica.pick(contacts.places(bodies))
+            jacobian.place(node, poses[node], place, replica.dof_shift)
+            loops.place_body(place, poses[node])
+            for geoms in node.geoms:
+                slots, solid_slots = loops.slots(geoms)
+                solid = None if solid_slots is None else replica.pick(solid_slots)
+                loops.place_geom(replica.pick(slots), solid, poses[node], *replica.geom_frame(geoms))
+    contacts.collide_in(loops, groups)
 
 
 def _integrated(smooth: LoopedSmooth, qpos: Any, qvel: Any, qacc: Any, settings: StepSettings) -> tuple[Any, Any]:

@@ -22,9 +22,10 @@ from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.expression import Expr
 from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
-from .candidates import Candidate, LoopPair, PairLoops, SinglePair, load, loop_groups, store
+from .candidates import Candidate, SinglePair, load, store
 from .cones import Cone, Ellipse, Pyramid
 from .impedance import MINVAL, impedance, stiffness_and_damping, weight
+from .pair_loops import LoopPair, PairLoops, loop_groups
 
 MIN_FRICTION = 1e-5  # mjMINMU
 MIN_TANGENT = 1e-30  # squared length
@@ -158,14 +159,19 @@ class Contacts:
 
     def detect(self, poses: dict[Node, Pose]) -> None:
         """The narrow phase: finds where geoms touch."""
-        groups, singles = loop_groups(self.tree, self.candidates)
+        groups, singles = loop_groups(self.tree, self.candidates, everything=False)
         for number in singles:
             self._collide(SinglePair(self.tree, self.candidates[number], number, poses))
         if groups:
-            loops = PairLoops(self.tree, self.nodes, self.candidates, poses)
-            for group in groups:
-                for pair in loops.each(group):
-                    self._collide(pair)
+            loops = PairLoops(self.tree, self.nodes, self.candidates, groups)
+            loops.place_all(poses)
+            self.collide_in(loops, groups)
+
+    def collide_in(self, loops: PairLoops, groups: list[list[int]]) -> None:
+        """Finds where the geoms of groups of pairs touch."""
+        for group in groups:
+            for pair in loops.each(group):
+                self._collide(pair)
 
     def _collide(self, pair: SinglePair | LoopPair) -> None:
         c = pair.candidate

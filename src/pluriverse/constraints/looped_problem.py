@@ -26,7 +26,12 @@ class LoopedProblem:
     """A `newton.Problem`. It solves for the step from the present acceleration (`JointSpace`, refines)."""
 
     def __init__(
-        self, smooth: LoopedSmooth, contacts: Contacts, qacc: Any, long_step: float | None, jacobian: ContactJacobian | None
+        self,
+        smooth: LoopedSmooth,
+        contacts: Contacts,
+        qacc: Any,
+        long_step: float | None,
+        jacobian: ContactJacobian | None,
     ) -> None:
         """qacc: array of accelerations by dof, holding the start; jacobian: None without contacts."""
         self.run, self.smooth, self.contacts, self.long_step = smooth.run, smooth, contacts, long_step
@@ -40,9 +45,7 @@ class LoopedProblem:
 
     @property
     def one_sided(self) -> int:
-        return sum(
-            group.count * sum(not r.two_sided for r in rows.rows) for group, rows, _ in self.smooth.templates()
-        )
+        return sum(group.count * sum(not r.two_sided for r in rows.rows) for group, rows, _ in self.smooth.templates())
 
     def solve(self) -> None:
         run, n, H, y = self.run, self.n, self._system.H, self._system.y

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.model import Model
 from pluriverse.trace.expression import Expr
 
 from .tree import Node, Tree, limb_structure, tidy
