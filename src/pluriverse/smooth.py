@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pluriverse.step import Inputs, StepSettings
 
 
+FAR = 1e18  # beyond: not a state
+
 @dataclass(eq=False)
 class Smooth:
     """Places, inertias, forces. Dicts by dof, by pair of dofs or by body."""

@@ -4,6 +4,7 @@ reference runs."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pluriverse.constraints.block_space import BlockSpace
@@ -25,11 +26,10 @@ from pluriverse.dynamics.spatial import add, rigid_times
 from pluriverse.dynamics.tree import Tree
 from pluriverse.integrators import implicit_acceleration, runge_kutta_step
 from pluriverse.model import Model
-from pluriverse.smooth import Smooth, by_dof, smooth_forces
+from pluriverse.smooth import FAR, Smooth, by_dof, smooth_forces
 from pluriverse.trace.functions import absolute
 
 NON_FINITE, UNCONVERGED = 1, 2  # bits of an environment's status word
-FAR = 1e18  # beyond: not a state
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def constrained_acceleration(
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)
-        contacts.make_rows(smooth.velocities, body_motions(tree, smooth.poses, start), inputs.friction, settings)
+        moving = (smooth.velocities, body_motions(tree, smooth.poses, start))
+        contacts.make_rows(*(partial(contacts.motion_table, m) for m in moving), inputs.friction, settings)
     coupled = solver_path(tree.model, settings) == "joint_space"
     long_step = _long_step(tree.model, settings, rows, contacts) if coupled else None
     if coupled:

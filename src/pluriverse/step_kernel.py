@@ -10,6 +10,7 @@ from pluriverse.control_laws import clamped_sums, control_laws, general_actuator
 from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.fluid import has_medium
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
+from pluriverse.looped_step import all_finite, loops_pay, step_in_loops
 from pluriverse.model import Model, array_fields
 from pluriverse.runtime import runtime
 from pluriverse.smooth import lane_dofs
@@ -93,6 +94,9 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     status = run.flag_row("status")
     n_steps = run.count("n_steps")
     tree = Tree(model, run, inputs.mocap)
+    if loops_pay(tree, settings):
+        _trace_in_loops(tree, settings, inputs, (qpos, qvel, qacc), status, n_steps)
+        return run
     q = {rows[0]: (rows, run.variable(qpos.read(_row(rows)))) for rows in lane_rows(tree)}
     dofs = lane_dofs(tree)
     v, a = ({d: run.variable(buffer.read(_row(lanes_))) for d, lanes_ in dofs.items()} for buffer in (qvel, qacc))
@@ -128,6 +132,35 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
     status.raise_where(logical_not(alive.value), NON_FINITE, 0)
     status.raise_where(exhausted.value, UNCONVERGED, 1)
     return run
+
+
+def _trace_in_loops(
+    tree: Tree, settings: StepSettings, inputs: Inputs, buffers: tuple[Any, Any, Any], status: Any, n_steps: Any
+) -> None:
+    """`trace_step` with the state in arrays."""
+    run, model = tree.run, tree.model
+    state = [(run.array(size), size, buffer) for size, buffer in zip((model.nq, model.nv, model.nv), buffers)]
+    qpos, qvel, qacc = (array for array, _, _ in state)
+    for array, size, buffer in state:
+        for i in run.range(size):
+            array[i] = buffer.read(i)
+    alive = run.variable(logical_not(status.test(NON_FINITE)))
+    exhausted = run.variable(False)
+    for _ in run.range(n_steps):
+        acceleration = run.array(model.nv, scratch=True)
+        for i in run.range(model.nv):
+            acceleration[i] = qacc[i]
+        new_q, new_v, unconverged = step_in_loops(tree, qpos, qvel, acceleration, inputs, settings)
+        alive.value = alive.value & all_finite(run, (new_q, model.nq), (new_v, model.nv))
+        exhausted.value = exhausted.value | unconverged
+        for (old, size, _), new in zip(state, (new_q, new_v, acceleration)):
+            for i in run.range(size):
+                old[i] = select(alive.value, new[i], old[i])
+    for array, size, buffer in state:
+        for i in run.range(size):
+            buffer.write(i, array[i])
+    status.raise_where(logical_not(alive.value), NON_FINITE, 0)
+    status.raise_where(exhausted.value, UNCONVERGED, 1)
 
 
 def trace_kinematics(model: Model) -> Program:

@@ -18,7 +18,7 @@ TABLE = """
 1 cache_folder init_arguments runtime options morphs materials surfaces textures rotations
 2 importers actuator_loads model model_options control_laws collision_pairs
 3 trace
-4 dynamics collision constraints smooth integrators step step_kernel
+4 looped_smooth looped_step dynamics collision constraints smooth integrators step step_kernel
 5 solver
 6 entities
 7 scene simulator speed_log checkpoint_file

@@ -16,7 +16,20 @@ from math import inf
 from typing import Any, NamedTuple
 
 from pluriverse.collision.placed import Emit, Placed
-from pluriverse.dynamics.spatial import Vector, add, column, cross, dot, matmul, matvec, negate, row, scale, sub, transpose
+from pluriverse.dynamics.spatial import (
+    Vector,
+    add,
+    column,
+    cross,
+    dot,
+    matmul,
+    matvec,
+    negate,
+    row,
+    scale,
+    sub,
+    transpose,
+)
 from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, minimum, reciprocal, rsqrt, select
 
 # MuJoCo's tolerances for single precision; lengths are in units of the sum of all half sizes.

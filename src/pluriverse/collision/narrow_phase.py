@@ -62,11 +62,17 @@ def collide(run: Any, geom1: Placed, geom2: Placed, margin: float, emit: Emit) -
             f"exclude), or give its geoms shapes from this list."
         )
     kind = KINDS[geom1.type, geom2.type]
-    for _ in run.when(_bounds_touch(geom1, geom2, margin) if kind.guarded else True):
+    for _ in run.when(bounds_touch(geom1, geom2, margin) if kind.guarded else True):
         kind.find(run, geom1, geom2, margin, emit)
 
 
-def _bounds_touch(geom1: Placed, geom2: Placed, margin: float) -> Any:
+def is_guarded(type1: int, type2: int) -> bool:
+    """Whether contacts of these types cost so much that the bounds are tested first."""
+    return KINDS[type1, type2].guarded
+
+
+def bounds_touch(geom1: Placed, geom2: Placed, margin: Any) -> Any:
+    """Whether the bounding spheres touch, or a plane and one."""
     if geom1.type == PLANE:
         return plane.height_above(geom1, geom2) - geom2.rbound < margin
     apart = sub(geom2.position, geom1.position)

@@ -10,7 +10,7 @@ from pluriverse.dynamics.spatial import Vector
 from pluriverse.dynamics.tree import Node, Tree
 
 from .block_system import BlockSystem
-from .contact_jacobian import ContactJacobian, moving_dofs
+from .contact_jacobian import ContactJacobian
 from .contacts import Contacts
 from .rows import JointRows
 
@@ -46,8 +46,9 @@ class BlockSpace:
         for k, x in enumerate(mass_matrix.values()):
             self._inertia[k] = x
         if contacts.capacity:
-            self._jacobian = ContactJacobian(tree, poses, contacts)
-            self._couple()
+            self._jacobian = ContactJacobian(run, n, contacts)
+            self._jacobian.place_all(tree, poses)
+            self._jacobian.couple(self.system)
         self.system.fill_in()
 
     def solve(self, now: dict[int, Any]) -> tuple[dict[int, Any], dict[Node, Vector]]:
@@ -72,22 +73,3 @@ class BlockSpace:
         solution = self.system.solve()
         target = {d: now[d] + solution[d] if self.refines else solution[d] for d in range(n)}
         return target, body_motions(self.tree, self.poses, [target[d] for d in range(n)])
-
-    def _couple(self) -> None:
-        """Couples the blocks of dofs that contacts move against each other."""
-        run, records = self.tree.run, self.contacts.records
-        lists: dict[tuple[int, ...], int] = {}  # the blocks of a candidate, ascending -> where they begin
-        entries: list[int] = []
-        bounds = []
-        for c in self.contacts.candidates:
-            blocks = tuple(sorted({self.system.block_of[dof] for dof, _ in moving_dofs(c)}))
-            if blocks not in lists:
-                lists[blocks] = len(entries)
-                entries += blocks
-            bounds.append((lists[blocks], lists[blocks] + len(blocks)))
-        block, first, stop = run.table(entries), run.table([a for a, _ in bounds]), run.table([b for _, b in bounds])
-        for k in run.each(records):
-            pair = records.pair[k]
-            for a in run.range(first[pair], stop[pair]):
-                for b in run.range(first[pair], a):
-                    self.system.couple(block[a], block[b])

@@ -1,19 +1,16 @@
-"""Pairs of geoms that may touch, as the narrow phase wants them: one at a time, or many alike in one traced loop."""
+"""Pairs of geoms that may touch, and a pair as the narrow phase wants it, its code written out for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.placed import Placed
-from pluriverse.collision_pairs import CAPSULE, MESH, SPHERE, ContactPair, contact_pairs, is_written
+from pluriverse.collision_pairs import MESH, ContactPair, contact_pairs, is_written
 from pluriverse.dynamics.kinematics import Pose
-from pluriverse.dynamics.spatial import Vector, add, matmul, matvec, sub
+from pluriverse.dynamics.spatial import Vector, add, matmul, sub
 from pluriverse.dynamics.tree import Node, Tree
-
-LOOP_FROM = 4  # pairs alike; fewer are written out
 
 
 @dataclass(eq=False)
@@ -94,87 +91,6 @@ class SinglePair:
             rbound=tree.constant(model.geom_rbound, geoms),
             hull=Hulls.of(tree.run, model, geoms[:1]).view(0) if model.geom_type[geoms[0]] == MESH else None,
         )
-
-
-def loop_groups(tree: Tree, pairs: list[Candidate]) -> tuple[list[list[int]], list[int]]:
-    """The pairs of spheres and capsules of moving bodies, by kind, and the remaining pairs; as places in the list."""
-    groups: dict[Any, list[int]] = {}
-    for number, c in enumerate(pairs):
-        types = tuple(int(tree.model.geom_type[g]) for g in (c.pairs[0].geom1, c.pairs[0].geom2))
-        if c.other is not None and set(types) <= {SPHERE, CAPSULE}:
-            groups.setdefault((types, c.pairs[0].margin), []).append(number)
-    looped = [group for group in groups.values() if len(group) >= LOOP_FROM]
-    taken = {number for group in looped for number in group}
-    return looped, [number for number in range(len(pairs)) if number not in taken]
-
-
-class PairLoops:
-    """Where geoms and bodies are, in arrays, so that one traced text serves all pairs of a kind."""
-
-    def __init__(self, tree: Tree, nodes: list[Node], pairs: list[Candidate], poses: dict[Node, Pose]) -> None:
-        run, self.tree, self.nodes, self.pairs = tree.run, tree, nodes, pairs
-        geoms = sorted({g for c in pairs if c.other for g in (c.pairs[0].geom1, c.pairs[0].geom2)})
-        self.slot = {g: i for i, g in enumerate(geoms)}
-        self.centres, self.axes = run.array(3 * len(geoms), scratch=True), run.array(3 * len(geoms), scratch=True)
-        for i, g in enumerate(geoms):
-            local, frame = tree.geom_frame((g,))
-            pose = poses[tree.node(int(tree.model.body_weldid[tree.model.geom_bodyid[g]]))]
-            store(self.centres, i, pose.point(local))
-            store(self.axes, i, matvec(pose.rotation, [frame[2], frame[5], frame[8]]))
-        self.one_base = all(poses[n].base is poses[nodes[0]].base for n in nodes)
-        self.reaches, self.bases = run.array(3 * len(nodes), scratch=True), run.array(3 * len(nodes), scratch=True)
-        for i, node in enumerate(nodes):
-            store(self.reaches, i, poses[node].reach)
-            if not self.one_base:
-                store(self.bases, i, poses[node].base)
-
-    def each(self, group: list[int]) -> Iterator[LoopPair]:
-        """A traced loop over a group's pairs."""
-        run, model = self.tree.run, self.tree.model
-        members = [self.pairs[number] for number in group]
-        columns: dict[str, list[Any]] = {
-            "number": list(group),
-            "node": [self.nodes.index(c.node) for c in members],
-            "other": [self.nodes.index(c.other) for c in members if c.other],
-        }
-        for geom in ("geom1", "geom2"):
-            ids = [getattr(c.pairs[0], geom) for c in members]
-            columns |= {f"{geom} slot": [self.slot[g] for g in ids]}
-            columns |= {f"{geom} size{k}": model.geom_size[ids, k].tolist() for k in (0, 1)}
-            columns |= {f"{geom} rbound": model.geom_rbound[ids].tolist()}
-        tables = {name: run.table(values) for name, values in columns.items()}
-        for i in run.range(len(group)):
-            yield LoopPair(self, members[0], {name: table[i] for name, table in tables.items()})
-
-    def between(self, start: Any, end: Any) -> Vector:
-        """The vector from one body's reference point to another's."""
-        reach = sub(load(self.reaches, end, 3), load(self.reaches, start, 3))
-        return reach if self.one_base else add(sub(load(self.bases, end, 3), load(self.bases, start, 3)), reach)
-
-
-class LoopPair:
-    """The pair that a traced loop is at."""
-
-    def __init__(self, loops: PairLoops, first: Candidate, values: dict[str, Any]) -> None:
-        self.candidate, self.number, self.margin = first, values["number"], first.pairs[0].margin
-        self._apart = loops.between(values["node"], values["other"])
-
-        def placed(geom: str, offset: Vector) -> Placed:
-            slot = values[f"{geom} slot"]
-            x, y, z = load(loops.axes, slot, 3)
-            return Placed(
-                type=int(loops.tree.model.geom_type[getattr(first.pairs[0], geom)]),
-                position=add(load(loops.centres, slot, 3), offset),
-                rotation=[0.0, 0.0, x, 0.0, 0.0, y, 0.0, 0.0, z],  # of round shapes, the axis is all that is asked for
-                size=[values[f"{geom} size0"], values[f"{geom} size1"], 0.0],
-                rbound=values[f"{geom} rbound"],
-            )
-
-        self.geom1, self.geom2 = placed("geom1", self._apart), placed("geom2", [0.0, 0.0, 0.0])
-
-    def other_point(self, position: Vector) -> Vector:
-        """The contact's position from the other body's reference point."""
-        return sub(position, self._apart)
 
 
 def store(array: Any, i: int, values: Vector) -> None:

@@ -11,7 +11,8 @@ from pluriverse.dynamics.spatial import Vector, add, cross, dot, sub
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.functions import select
 
-from .candidates import Candidate
+from .block_system import BlockSystem
+from .candidates import Candidate, store
 from .cones import times
 from .contacts import Contacts
 
@@ -20,8 +21,8 @@ class ContactJacobian:
     """The dofs that move the two bodies of a contact against each other, and their columns at its point, by loop
     indices."""
 
-    def __init__(self, tree: Tree, poses: dict[Node, Pose], contacts: Contacts) -> None:
-        run, n = tree.run, tree.model.nv
+    def __init__(self, run: Any, n: int, contacts: Contacts) -> None:
+        """n: number of dofs."""
         self.run, self.contacts, self.n = run, contacts, n
         lists: dict[tuple[tuple[int, float], ...], int] = {}  # (dof, side) of a candidate -> where they begin
         entries: list[tuple[int, float]] = []
@@ -38,18 +39,39 @@ class ContactJacobian:
         self._side = run.table([side for _, side in entries])
         self._columns = run.array(6 * n, scratch=True)  # of each dof, about its own body's reference point
         self._places = run.array(3 * n, scratch=True)  # of that point, from the tree's base
-        self._reaches = run.array(3 * (len(contacts.nodes) + 1), scratch=True)
+        self._reaches = run.array(3 * (len(contacts.nodes) + 2), scratch=True)
+        store(self._reaches, len(contacts.nodes), [0.0] * 3)
+
+    def place(self, node: Node, pose: Pose, place: Any, dof_shift: Any = 0) -> None:
+        """Stores where a body and the columns of its dofs are. place: the body's, in `Contacts.places`."""
+        for d, column in zip(node_dofs(node), pose.columns, strict=True):
+            store(self._columns, dof_shift + d, column)
+            store(self._places, dof_shift + d, pose.reach)
+        store(self._reaches, place, pose.reach)
+
+    def place_all(self, tree: Tree, poses: dict[Node, Pose]) -> None:
+        """Stores where all bodies are."""
         for node in tree.nodes:
-            for d, column in zip(node_dofs(node), poses[node].columns, strict=True):
-                for m in range(6):
-                    self._columns[6 * d + m] = column[m]
-                for m in range(3):
-                    self._places[3 * d + m] = poses[node].reach[m]
-        for i, node in enumerate(contacts.nodes):
-            for m in range(3):
-                self._reaches[3 * i + m] = poses[node].reach[m]
-        for m in range(3):
-            self._reaches[3 * len(contacts.nodes) + m] = 0.0
+            self.place(node, poses[node], self.contacts.places(node.bodies[:1])[0])
+
+    def couple(self, system: BlockSystem) -> None:
+        """Couples the blocks of dofs that contacts move against each other."""
+        run, records = self.run, self.contacts.records
+        lists: dict[tuple[int, ...], int] = {}  # the blocks of a candidate, ascending -> where they begin
+        entries: list[int] = []
+        bounds = []
+        for c in self.contacts.candidates:
+            blocks = tuple(sorted({system.block_of[dof] for dof, _ in moving_dofs(c)}))
+            if blocks not in lists:
+                lists[blocks] = len(entries)
+                entries += blocks
+            bounds.append((lists[blocks], lists[blocks] + len(blocks)))
+        block, first, stop = run.table(entries), run.table([a for a, _ in bounds]), run.table([b for _, b in bounds])
+        for k in run.each(records):
+            pair = records.pair[k]
+            for a in run.range(first[pair], stop[pair]):
+                for b in run.range(first[pair], a):
+                    system.couple(block[a], block[b])
 
     def dofs_of(self, k: Any) -> tuple[Any, Any]:
         """Where contact k's dofs begin and end in `dof`; they ascend."""

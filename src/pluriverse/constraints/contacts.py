@@ -11,6 +11,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pluriverse.collision.narrow_phase import collide, contact_sites
@@ -21,15 +22,16 @@ from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.trace.expression import Expr
 from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
-from .candidates import Candidate, LoopPair, PairLoops, SinglePair, load, loop_groups, store
+from .candidates import Candidate, SinglePair, load, store
 from .cones import Cone, Ellipse, Pyramid
 from .impedance import MINVAL, impedance, stiffness_and_damping, weight
+from .pair_loops import LoopPair, PairLoops, loop_groups
 
 MIN_FRICTION = 1e-5  # mjMINMU
 MIN_TANGENT = 1e-30  # squared length
 
 
-Motions = dict[Node, Vector]
+Table = Callable[[], Any]
 Frame = tuple[Vector, Vector, Vector]
 
 
@@ -138,23 +140,38 @@ class Contacts:
 
     def motion_table(self, motions: dict[Node, Vector]) -> Any:
         """The motions of the bodies that can touch, and of the world, for `relative_motion`."""
-        table = self.run.array(6 * (len(self.nodes) + 1), scratch=True)
+        table = self.empty_motion_table()
         for i, node in enumerate(self.nodes):
             store(table, i, motions[node])
+        return table
+
+    def empty_motion_table(self) -> Any:
+        """A table that holds the motion of the world only, and has a place more for bodies that touch nothing."""
+        table = self.run.array(6 * (len(self.nodes) + 2), scratch=True)
         if self.coupled:
             store(table, len(self.nodes), [0.0] * 6)
         return table
 
+    def places(self, bodies: tuple[int, ...]) -> list[int]:
+        """Where the motions of moving bodies stand in the table."""
+        order = {node.bodies[0]: i for i, node in enumerate(self.nodes)}
+        return [order.get(body, len(self.nodes) + 1) for body in bodies]
+
     def detect(self, poses: dict[Node, Pose]) -> None:
         """The narrow phase: finds where geoms touch."""
-        groups, singles = loop_groups(self.tree, self.candidates)
+        groups, singles = loop_groups(self.tree, self.candidates, everything=False)
         for number in singles:
             self._collide(SinglePair(self.tree, self.candidates[number], number, poses))
         if groups:
-            loops = PairLoops(self.tree, self.nodes, self.candidates, poses)
-            for group in groups:
-                for pair in loops.each(group):
-                    self._collide(pair)
+            loops = PairLoops(self.tree, self.nodes, self.candidates, groups)
+            loops.place_all(poses)
+            self.collide_in(loops, groups)
+
+    def collide_in(self, loops: PairLoops, groups: list[list[int]]) -> None:
+        """Finds where the geoms of groups of pairs touch."""
+        for group in groups:
+            for pair in loops.each(group):
+                self._collide(pair)
 
     def _collide(self, pair: SinglePair | LoopPair) -> None:
         c = pair.candidate
@@ -173,14 +190,15 @@ class Contacts:
 
         collide(self.run, pair.geom1, pair.geom2, pair.margin, emit)
 
-    def make_rows(self, velocities: Motions, accelerations: Motions, friction: Any, settings: Any) -> None:
+    def make_rows(self, velocities: Table, accelerations: Table, friction: Any, settings: Any) -> None:
         """Gives every contact its frame, reference acceleration and weight, and the place of its rows at the start.
 
-        `accelerations`: the body motions of the joint accelerations that the solver starts from.
+        velocities: makes the table of body velocities; accelerations: of the body motions of the joint accelerations
+        that the solver starts from.
         """
         run, records = self.run, self.records
         for _ in run.when(records.any):
-            velocity_table, start_table = self.motion_table(velocities), self.motion_table(accelerations)
+            velocity_table, start_table = velocities(), accelerations()
             parameters = PairParameters(self.tree, self.candidates, friction, settings)
             for k in run.each(records):
                 self._complete_frame(k)

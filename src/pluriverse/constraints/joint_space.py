@@ -133,7 +133,8 @@ class JointSpace:
                 total[i] = 0.0
             for i in run.range(n):
                 push[i] = 0.0
-            jacobian = ContactJacobian(self.tree, self.poses, contacts)
+            jacobian = ContactJacobian(run, n, contacts)
+            jacobian.place_all(self.tree, self.poses)
             for k in run.each(contacts.records):
                 jacobian.add_curvature(k, contacts.goal(k, self.refines), total, push)
         present = [H.get(place, 0.0) for place in places] + f

@@ -44,9 +44,7 @@ def couples_dofs(model: Model, settings: Any) -> bool:
     return bool(friction or limits or model.tendon_armature.any())
 
 
-def _add_friction(
-    model: Model, t: int, tendon: Transmission, qvel: list[Any], settings: Any, found: JointRows
-) -> None:
+def _add_friction(model: Model, t: int, tendon: Transmission, qvel: list[Any], settings: Any, found: JointRows) -> None:
     if not tendon.moment:
         return
     solref, solimp = model.tendon_solref_fri[t], model.tendon_solimp_fri[t]

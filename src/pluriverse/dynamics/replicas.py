@@ -8,14 +8,15 @@ finds the present tree's rows of qpos and qvel. What one loop computes and a lat
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from pluriverse.model import Model
 from pluriverse.trace.expression import Expr
 
-from .tree import Tree, limb_structure, tidy
+from .tree import Node, Tree, limb_structure, tidy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +28,14 @@ class Group:
     @property
     def count(self) -> int:
         return len(self.nodes[0])
+
+    def first_dofs(self, model: Model) -> tuple[int, ...]:
+        """The first dof of each tree."""
+        return tuple(int(model.body_dofadr[body]) for body in self.nodes[0])
+
+    def first_rows(self, model: Model) -> tuple[int, ...]:
+        """The first row of qpos of each tree."""
+        return tuple(int(model.jnt_qposadr[model.body_jntadr[body]]) for body in self.nodes[0])
 
 
 def tree_groups(tree: Tree) -> list[Group]:
@@ -52,7 +61,7 @@ class Replica(Tree):
 
     def __init__(self, tree: Tree, group: Group, number: Any) -> None:
         self.model, self.run, self.merged, self.fixed = tree.model, tree.run, tree.merged, tree.fixed
-        self.number = number
+        self.group, self.number = group, number
         self.nodes, self._node_of = [], {}
         for bodies in group.nodes:
             self._add(bodies)
@@ -61,11 +70,23 @@ class Replica(Tree):
         values = np.array([tidy(v) for v in values])
         if (values == values[0]).all():
             return float(values[0])
-        return self.run.table([float(v) for v in values])[self.number]
+        return self.pick([float(v) for v in values])
 
-    def shift(self, rows: tuple[int, ...]) -> Any:
-        """How much further the present tree's rows are than the first one's; `rows` holds the first row of each."""
-        return self.run.table([row - rows[0] for row in rows])[self.number]
+    def pick(self, numbers: Sequence[float]) -> Any:
+        """The present tree's number of one for each tree."""
+        return self.run.table(list(numbers))[self.number]
+
+    @property
+    def dof_shift(self) -> Any:
+        """How much further the present tree's dofs are than the first one's."""
+        first = self.group.first_dofs(self.model)
+        return self.pick([dof - first[0] for dof in first])
+
+    @property
+    def row_shift(self) -> Any:
+        """How much further the present tree's rows of qpos are than the first one's."""
+        first = self.group.first_rows(self.model)
+        return self.pick([row - first[0] for row in first])
 
 
 class Shifted:
@@ -74,11 +95,23 @@ class Shifted:
     def __init__(self, array: Any, shift: Any) -> None:
         self.array, self.shift = array, shift
 
-    def __getitem__(self, row: int) -> Any:
+    def __getitem__(self, row: int | slice) -> Any:
+        if isinstance(row, slice):
+            return [self.array[self.shift + k] for k in range(row.start, row.stop)]
         return self.array[self.shift + row]
 
     def __setitem__(self, row: int, value: Any) -> None:
         self.array[self.shift + row] = value
+
+
+class PickedBuffer:
+    """A buffer of which each tree reads its own row, where there is one for each."""
+
+    def __init__(self, buffer: Any, replica: Replica) -> None:
+        self.buffer, self.replica = buffer, replica
+
+    def read(self, row: Any) -> Any:
+        return self.buffer.read(self.replica.pick(row) if isinstance(row, tuple) else row)
 
 
 class Kept:
@@ -89,23 +122,24 @@ class Kept:
         self._array = run.array(0, scratch=True)
         self._slots: list[int | None] = []  # by place in the value; None: the same for all trees
         self._width = 0
-        self._value: Any = None
+        self._nodes: list[Node] = []
+        self.value: Any = None  # as the first loop stored it
 
-    def store(self, number: Any, value: Any) -> None:
+    def store(self, replica: Replica, value: Any) -> None:
         """To be called in the loop over the trees, in one place of the code."""
         leaves = list(_leaves(value))
-        if self._value is None:
+        if self.value is None:
             known: dict[int, int] = {}
             self._slots = [known.setdefault(id(x), len(known)) if isinstance(x, Expr) else None for x in leaves]
             if not known:  # plain numbers: each may differ between trees
                 self._slots = list(range(len(leaves)))
-            self._width, self._value = 1 + max(filter(None, self._slots), default=0), value
+            self._width, self._nodes, self.value = 1 + max(filter(None, self._slots), default=0), replica.nodes, value
             self.run.resize(self._array, self.count * self._width)
         for slot, x in {slot: x for slot, x in zip(self._slots, leaves, strict=True) if slot is not None}.items():
-            self._array[number * self._width + slot] = x
+            self._array[replica.number * self._width + slot] = x
 
-    def load(self, number: Any, keys: list[Any], new_keys: list[Any]) -> Any:
-        """The value of a tree. The nodes `keys` of the loop that stored it are replaced by those of the present one."""
+    def load(self, replica: Replica) -> Any:
+        """The value of a tree, with its present nodes."""
         loaded: dict[int, Any] = {}
         slots = iter(self._slots)
 
@@ -114,10 +148,10 @@ class Kept:
             if slot is None:
                 return x
             if slot not in loaded:
-                loaded[slot] = self._array[number * self._width + slot]
+                loaded[slot] = self._array[replica.number * self._width + slot]
             return loaded[slot]
 
-        return _rebuilt(self._value, leaf, dict(zip(keys, new_keys, strict=True)))
+        return _rebuilt(self.value, leaf, dict(zip(self._nodes, replica.nodes, strict=True)))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -128,7 +162,7 @@ def _leaves(value: Any) -> Iterator[Any]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _leaves(item)
-    elif dataclasses.is_dataclass(value):
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _leaves(getattr(value, field.name))
     else:
@@ -141,7 +175,7 @@ def _rebuilt(value: Any, leaf: Any, keys: dict[Any, Any]) -> Any:
         return {keys.get(k, k): _rebuilt(item, leaf, keys) for k, item in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(_rebuilt(item, leaf, keys) for item in value)
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: _rebuilt(getattr(value, f.name), leaf, keys) for f in dataclasses.fields(value)}
-        return type(value)(**fields)  # type: ignore[operator]
+        return type(value)(**fields)
     return leaf(value)

@@ -14,7 +14,7 @@ from typing import Any
 from pluriverse.trace.expression import is_zero
 from pluriverse.trace.functions import absolute, atan2, clamp, cos, logical_not, maximum, rsqrt, select, sin, sqrt
 
-from .spatial import MIN_LENGTH2, ZERO3, Vector, add, cross, dot, negate, scale, sub
+from .spatial import MIN_LENGTH2, Vector, add, cross, dot, scale, sub
 
 MINVAL = 1e-15  # mjMINVAL
 # Of the search for the point where a path touches the inside of a circle, as in MuJoCo.

@@ -62,6 +62,7 @@ class Launcher:
     """A kernel bound to its arrays; `launch(*counts)` runs it, on the CPU one shard of environments per core."""
 
     def __init__(self, kernel: Kernel, arrays: dict[str, Any], n_envs: int, stride: int, n_threads: int) -> None:
+        import torch
         import warp as wp
 
         source, target = kernel.source, kernel.target
@@ -73,6 +74,9 @@ class Launcher:
         fixed = [*self._keep, *(alarm.data_ptr() for alarm in self._alarms)]
         vectors = -(-n_envs // source.envs_per_thread)
         shards = 1 if target.cuda else max(1, min(n_threads, vectors))
+        # On CUDA every environment has its column, on the CPU every shard a block that its vectors take in turn.
+        shape = (source.workspace, stride) if target.cuda else (shards, source.workspace * target.width)
+        self._workspace = torch.empty(shape, dtype=arrays[source.buffers[0]].dtype, device=kernel.device)
         self._launches = []
         for shard in range(shards):
             first, last = (vectors * shard // shards, vectors * (shard + 1) // shards)
@@ -80,13 +84,20 @@ class Launcher:
             command = wp.launch(
                 kernel._kernel,
                 dim=-(-threads // BLOCK) * BLOCK if target.cuda else threads,
-                inputs=[*fixed, *([1] * len(source.counts)), stride, first * source.envs_per_thread, n_envs],
+                inputs=[
+                    *fixed,
+                    self._workspace[0 if target.cuda else shard :].data_ptr(),
+                    *([1] * len(source.counts)),
+                    stride,
+                    first * source.envs_per_thread,
+                    n_envs,
+                ],
                 device=kernel.device,
                 block_dim=BLOCK if target.cuda else 1,
                 record_cmd=True,
             )
             self._launches.append(command)
-        self._count_position = len(fixed)
+        self._count_position = len(fixed) + 1
         self._counts: tuple[int, ...] = (1,) * len(source.counts)
         self._cuda = target.cuda
         self._pool = ThreadPoolExecutor(shards - 1) if shards > 1 else None
@@ -137,10 +148,12 @@ def _declare(source: Source, target: Target, cache: Path) -> Any:
 
     array = f"wp.array(dtype=wp.{'float64' if target.double else 'float32'})"
     parameters = [f"{b}: {array}" for b in source.buffers] + [f"{f}: wp.array(dtype=wp.int32)" for f in source.flags]
-    parameters += [f"{a}: wp.uint64" for a in source.alarms] + [f"{c}: wp.int32" for c in source.counts]
+    parameters += [f"{a}: wp.uint64" for a in (*source.alarms, "workspace")]
+    parameters += [f"{c}: wp.int32" for c in source.counts]
     parameters += ["stride: wp.int64", "first: wp.int64", "n_envs: wp.int32"]
     names = [p.split(":")[0] for p in parameters]
     written = {n: f"{n}.data" for n in (*source.buffers, *source.flags)} | {a: f"(int*){a}" for a in source.alarms}
+    written["workspace"] = f"({'double' if target.double else 'float'}*)workspace"
     arguments = [written.get(n, n) for n in names] + ["thread"]
     text = TEMPLATE.format(
         name=source.name,

@@ -20,6 +20,8 @@ INLINE F SPLAT(T x) { return x - (F){}; }
 #define NO_UNROLL _Pragma("clang loop unroll(disable) vectorize(disable)")
 #define UNROLL(n) NO_UNROLL
 #define TABLE(type, name, size) static const type name[size]
+// A large local array: elements of this thread's block of the workspace, one after the other.
+#define WORKSPACE(type, name, row) type* const name = (type*)(workspace + (size_t)(row) * WIDTH)
 INLINE bool ANY(M m) { return __builtin_reduce_or(m) != 0; }
 INLINE M NOT(M m) { return ~m; }
 INLINE M MASK(bool condition) { return (M){} - (I1)condition; }

@@ -10,6 +10,9 @@ typedef bool M;
 #define PRAGMA(text) _Pragma(#text)
 #define UNROLL(n) PRAGMA(unroll n)
 #define TABLE(type, name, size) static __device__ const type name[size]
+// A large local array: a row of the workspace an element, environments side by side.
+template <typename E> struct Rows { T* first; size_t stride; INLINE E& operator[](int i) const { return *(E*)(first + i * stride); } };
+#define WORKSPACE(type, name, row) const Rows<type> name{workspace + (size_t)(row) * stride + env, stride}
 #define ANY(m) (m)
 #define NOT(m) (!(m))
 #define GATHER(table, number) table[(int)(number)]

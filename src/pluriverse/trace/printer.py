@@ -14,6 +14,7 @@ from typing import Any
 
 from .expression import BOOL, FLOAT, INT, Expr, LaneConstant
 from .program import IMPURE, Array, Block, Program, Variable
+from .workspace import workspace_rows
 
 INLINE_LIMIT = 10  # operations printed as one C++ expression
 
@@ -36,6 +37,7 @@ class Printer:
         self.uses = _count_uses(program.root)
         self.needs: dict[Block, list[Expr]] = {}
         self.masks: list[str] = []  # of the blocks we are in, innermost last
+        self.workspace, self.workspace_rows = workspace_rows(program)
         self.home: dict[Any, str] = {}  # storage -> the mask under which it was declared
 
     def print(self) -> tuple[str, str]:
@@ -166,13 +168,20 @@ class Printer:
 
     def _array(self, array: Array) -> None:
         self.home[array] = self._mask()
-        self._line(f"{C_TYPES[array.kind]} {array.name}[{array.size}];")
+        self._declare_array(array)
+
+    def _declare_array(self, array: Array) -> None:
+        kind = C_TYPES[array.kind]
+        if array in self.workspace:
+            self._line(f"WORKSPACE({kind}, {array.name}, {self.workspace[array]});")
+        else:
+            self._line(f"{kind} {array.name}[{array.size}];")
 
     def _clear(self, records: Any) -> None:
         if records not in self.home:
             self.home[records] = self._mask()
             for field in records.fields.values():
-                self._line(f"{C_TYPES[field.kind]} {field.name}[{field.size}];")
+                self._declare_array(field)
             self._line(f"int {records.name}_n = 0;")
         else:
             self._line(f"{records.name}_n = 0;")

@@ -113,8 +113,11 @@ class Buffer:
         return self.program.impure("read", self, row, kind=FLOAT)
 
     def write(self, row: int | tuple[int, ...], value: Any) -> None:
-        if self.program.block.kind != "root":
-            raise TypeError("global memory is written at the outermost level only")
+        block = self.program.block
+        while block.kind == "range":
+            block = block.parent
+        if block.kind != "root":
+            raise TypeError("global memory is written at the outermost level, or in counted loops there, only")
         self.program.state(("write", self, row, value))
 
 

@@ -37,13 +37,14 @@ class Target:
 @dataclass(frozen=True)
 class Source:
     """A kernel as text: `preamble` holds everything. Its entry is
-    `run(buffers..., flags..., alarms..., counts..., stride, first, n_envs, thread)`."""
+    `run(buffers..., flags..., alarms..., workspace, counts..., stride, first, n_envs, thread)`."""
 
     name: str
     preamble: str
     buffers: tuple[str, ...]
     flags: tuple[str, ...]
     alarms: tuple[str, ...]  # in host memory, which CUDA writes too: passed by address
+    workspace: int  # rows of the buffer for large local arrays: of an environment on CUDA, of a vector on the CPU
     counts: tuple[str, ...]
     lanes: int
     envs_per_thread: (
@@ -53,7 +54,8 @@ class Source:
 
 def print_source(program: Program, target: Target, name: str) -> Source:
     """Prints a traced program for a target."""
-    tables, body = Printer(program, vector=not target.cuda, double=target.double).print()
+    printer = Printer(program, vector=not target.cuda, double=target.double)
+    tables, body = printer.print()
     buffers = tuple(b.name for b in program.buffers)
     flags = tuple(f.name for f in program.flags)
     alarms = tuple(f.alarm for f in program.flags)
@@ -61,7 +63,7 @@ def print_source(program: Program, target: Target, name: str) -> Source:
     lanes = program.lanes
     width = target.width if lanes == 1 else lanes
     arguments = [f"{scalar}* {b}" for b in buffers] + [f"int* {f}" for f in (*flags, *alarms)]
-    arguments += [f"int {c}" for c in program.counts]
+    arguments += [f"{scalar}* workspace"] + [f"int {c}" for c in program.counts]
     if target.cuda:
         place = f"const int lane = thread % {lanes}; (void)lane; const size_t env = first + thread / {lanes};"
         place += " if (env >= (size_t)n_envs) return;"
@@ -83,7 +85,17 @@ def print_source(program: Program, target: Target, name: str) -> Source:
     ])  # fmt: skip
     undefine = "\n".join(f"#undef {macro}" for macro in sorted(set(re.findall(r"#define (\w+)", text))))
     per_thread = 1 if target.cuda or lanes > 1 else width
-    return Source(name, f"{text}\n{undefine}\n", buffers, flags, alarms, tuple(program.counts), lanes, per_thread)
+    return Source(
+        name,
+        f"{text}\n{undefine}\n",
+        buffers,
+        flags,
+        alarms,
+        printer.workspace_rows,
+        tuple(program.counts),
+        lanes,
+        per_thread,
+    )
 
 
 def cached_source(folder: Path, stem: str, key: str, target: Target, trace: Callable[[], Program]) -> Source:
