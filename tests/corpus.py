@@ -25,6 +25,12 @@ PACKAGES = {
     "robotics": ("gymnasium_robotics", "envs"),
     "robosuite": ("robosuite_models", "assets"),
 }
+# Beginnings of names of files that take seconds to compile or to step on floats: in the long test only.
+LARGE = (
+    "dm/locomotion/walkers", "dm/suite/dog", "dm/suite/humanoid_CMU", "mjlab/asset_zoo/robots/unitree",
+    "warp/aloha_pot", "warp/collision_sdf", "warp/convex_collision", "warp/flex", "warp/humanoid", "warp/primitives",
+    "robotics/assets/fetch", "robotics/assets/kitchen", "robosuite/robots", "robosuite/grippers/yumi",
+)  # fmt: skip
 FURTHER = "PLURIVERSE_CORPUS"  # an environment variable: further folders, `name=path` joined by `:`
 WHOLE = re.compile(r"<mujoco[\s>]")  # others are parts that models include
 # One line of a refusal: the elements by name (or number, where they have none), or an option, and the reason.
@@ -40,6 +46,11 @@ def files() -> dict[str, Path]:
             if WHOLE.search(path.read_text(encoding="utf-8", errors="replace")):
                 found[f"{short}/{path.relative_to(root).with_suffix('').as_posix()}"] = path
     return found
+
+
+def quick() -> list[str]:
+    """The names without the large ones and those of further folders."""
+    return [name for name in files() if name.partition("/")[0] in PACKAGES and not name.startswith(LARGE)]
 
 
 @functools.lru_cache(maxsize=1)

@@ -16,7 +16,6 @@ from physics_reference import (
     by_index,
     cost_gradient,
     error,
-    full_bias,
     full_matrix,
     mujoco_data,
 )
@@ -79,16 +78,15 @@ def smooth_errors(stage: Stage) -> dict[str, float]:
     places = [add(pose.world, pose.origin) for pose in smooth.poses.values()]
     rotations = [pose.rotation for pose in smooth.poses.values()]
     bodies = [node.bodies[0] for node in smooth.poses]
-    bias = by_index(bias_forces(tree, smooth.poses, smooth.forces))
-    return {
+    errors = {
         "positions": error(np.array(places).reshape(-1, 3), data.xpos[bodies]),
         "rotations": error(np.array(rotations).reshape(-1, 9), data.xmat[bodies]),
         "mass matrix": error(full_matrix(stage), inertia),
-        "bias": error(full_bias(stage), data.qfrc_bias - data.qfrc_gravcomp),
-        "passive": error(by_index(smooth.passive), data.qfrc_passive - data.qfrc_gravcomp),
-        "actuation": error(by_index(smooth.actuation), data.qfrc_actuator),
-        "smooth force": error(by_index(smooth.joint_forces()) - bias, data.qfrc_smooth),
     }
+    if not stage.mj_model.jnt_actgravcomp.any():  # else lifts count as actuator forces, in MuJoCo alone
+        errors["actuation"] = error(by_index(smooth.actuation), data.qfrc_actuator)
+    bias = by_index(bias_forces(tree, smooth.poses, smooth.forces))
+    return errors | {"smooth force": error(by_index(smooth.joint_forces()) - bias, data.qfrc_smooth)}
 
 
 @dataclass(frozen=True)

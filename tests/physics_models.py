@@ -9,6 +9,7 @@ import mujoco
 import pytest
 
 import pluriverse
+from actuated_worlds import ACTUATED
 from pluriverse.collision_pairs import unsupported_pairs
 from pluriverse.importers.refusals import refuse_unsupported
 from pluriverse.model import Model
@@ -334,6 +335,7 @@ SMALL = {
     ),
     "four_legs": four_legs(),
     "chain": chain(40),
+    **ACTUATED,
 }
 
 LARGE = {"dm_humanoid_cmu", "g1", "scene_cubes"}  # in the long form only

@@ -282,6 +282,18 @@ def full_bias(stage: Stage) -> np.ndarray:
     return bias + np.array([smooth.tendon_bias.get(d, 0.0) for d in range(len(bias))])
 
 
+def sorted_forces(mj_model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
+    """MuJoCo's forces as the package sorts them: gravity compensation, also that which counts as actuator force, and
+    the medium are in the bias, since they act on bodies."""
+    by_actuators = mj_model.jnt_actgravcomp[mj_model.dof_jntid] > 0
+    lifted = np.where(by_actuators, data.qfrc_gravcomp, 0.0)
+    return {
+        "bias": data.qfrc_bias - data.qfrc_gravcomp - data.qfrc_fluid,
+        "passive": data.qfrc_passive - data.qfrc_fluid - (data.qfrc_gravcomp - lifted),
+        "actuation": data.qfrc_actuator - lifted,
+    }
+
+
 def by_index(values: dict[int, float]) -> np.ndarray:
     """The values of {0: ..., 1: ...} in order."""
     return np.array([values[k] for k in range(len(values))])

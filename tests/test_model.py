@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from pluriverse import model as model_module
-from pluriverse.errors import GenesisException
 from pluriverse.importers.model_files import ASSETS
 from pluriverse.model import CONSTANT, HOST, INPUT, Model, ModelOptions, array_fields
 from robot_files import FILES, robot_file
@@ -93,12 +92,25 @@ def test_margin_of_earlier_mujoco_is_translated(monkeypatch: pytest.MonkeyPatch)
     assert model_module.Model.from_mujoco(mj_model).geom_gap.tolist() == [0.1]
 
 
-def test_actuators_with_several_controls_do_not_fit() -> None:
+def test_actuators_with_several_controls_and_forces() -> None:
     xml = """<mujoco><worldbody><body><joint name="b" type="ball"/><geom size=".1"/></body></worldbody>
-      <actuator><orientation joint="b" kp="1" input="quat"/></actuator></mujoco>"""
-    try:
-        mj_model = mujoco.MjModel.from_xml_string(xml)
-    except ValueError:
-        pytest.skip("this MuJoCo has no such actuator")
-    with pytest.raises(GenesisException, match="actuator_trntype has shape .* an actuator with several controls"):
-        Model.from_mujoco(mj_model)
+      <actuator><orientation joint="b" kp="1" input="quat"/><motor joint="b"/></actuator></mujoco>"""
+    model = Model.from_mujoco(mujoco.MjModel.from_xml_string(xml))
+    assert (model.nactuator, model.nu, model.nout) == (2, 5, 4)
+    assert model.actuator_ctrladr.tolist() == [0, 4]
+    assert model.actuator_outadr.tolist() == [0, 3]
+
+
+def test_damping_and_armature_of_actuators_belong_to_what_they_drive() -> None:
+    xml = """<mujoco><worldbody><body><joint name="j" damping="1" armature=".5"/><joint name="b" type="ball"/>
+      <geom size=".1"/></body></worldbody>
+      <tendon><fixed name="t" damping=".1"><joint joint="j" coef="1"/></fixed></tendon>
+      <actuator><motor joint="j" gear="2" damping="3 .1 .2" armature=".7"/><motor joint="b" damping=".5"/>
+        <motor tendon="t" gear="3" damping="2" armature=".2"/><motor joint="j"/></actuator></mujoco>"""
+    mj_model = mujoco.MjModel.from_xml_string(xml)
+    model = Model.from_mujoco(mj_model)
+    np.testing.assert_allclose(model.dof_damping, [13, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(model.dof_dampingpoly[0], [0.4, 0.8])
+    np.testing.assert_allclose(model.dof_armature, [3.3, 0, 0, 0])
+    np.testing.assert_allclose([model.tendon_damping[0], model.tendon_armature[0]], [18.1, 1.8])
+    assert mj_model.dof_damping[0] == 1

@@ -34,7 +34,8 @@ def step_in_loops(tree: Tree, qpos: Any, qvel: Any, qacc: Any, inputs: Inputs, s
     """
     run, model = tree.run, tree.model
     smooth = LoopedSmooth(tree, qpos, qvel, inputs, settings)
-    contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
+    pairs = candidates(tree) if settings.contacts else []
+    contacts = Contacts(tree, pairs, settings.cone == "elliptic", settings.max_contacts)
     jacobian = None
     if contacts.capacity:
         jacobian = ContactJacobian(run, model.nv, contacts)

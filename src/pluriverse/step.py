@@ -29,8 +29,6 @@ from pluriverse.model import Model
 from pluriverse.smooth import FAR, Smooth, by_dof, smooth_forces
 from pluriverse.trace.functions import absolute
 
-NON_FINITE, UNCONVERGED = 1, 2  # bits of an environment's status word
-
 
 @dataclass(frozen=True)
 class StepSettings:
@@ -45,6 +43,7 @@ class StepSettings:
     impratio: float = 1.0
     cone: str = "pyramidal"  # pyramidal | elliptic
     contacts: bool = True
+    max_contacts: int | None = None  # of an environment; None: by a rule (`constraints.capacity`)
     limits: bool = True
     equalities: bool = True
     friction_loss: bool = True
@@ -123,7 +122,8 @@ def constrained_acceleration(
         motion = (smooth.poses, smooth.velocities, qpos, qvel, smooth.tendons)
         rows.rows += equality_rows(tree, *motion, inputs.eq_active, settings)
     add_tendon_rows(tree, qvel, smooth.tendons, settings, rows)
-    contacts = Contacts(tree, candidates(tree) if settings.contacts else [], settings.cone == "elliptic")
+    pairs = candidates(tree) if settings.contacts else []
+    contacts = Contacts(tree, pairs, settings.cone == "elliptic", settings.max_contacts)
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)

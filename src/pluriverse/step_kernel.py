@@ -14,7 +14,8 @@ from pluriverse.looped_step import all_finite, loops_pay, step_in_loops
 from pluriverse.model import Model, array_fields
 from pluriverse.runtime import runtime
 from pluriverse.smooth import lane_dofs
-from pluriverse.step import NON_FINITE, UNCONVERGED, Inputs, StepSettings, finite, solver_path, step
+from pluriverse.status_bits import NON_FINITE, UNCONVERGED, number_of
+from pluriverse.step import Inputs, StepSettings, finite, solver_path, step
 from pluriverse.trace.functions import logical_not, select
 from pluriverse.trace.kernel import Kernel, Launcher
 from pluriverse.trace.program import Program
@@ -42,7 +43,7 @@ class Batch(Protocol):
     friction: torch.Tensor
     gravity: torch.Tensor
     status: torch.Tensor
-    status_alarm: torch.Tensor  # (2,) int32 in host memory: 1 where a bit of `status` has risen in some environment
+    status_alarm: torch.Tensor  # int32 in host memory, by `status_bits.BITS`: 0 while no environment has that bit
 
 
 class StepKernel:
@@ -54,7 +55,10 @@ class StepKernel:
             folded += [getattr(model, f.name) for f in array_fields() if f.name.startswith("actuator_")]
         key = f"{model.fingerprint()}|{settings}|{'|'.join(array.tobytes().hex() for array in folded)}"
         lanes = lane_count(model, settings) if device.type == "cuda" else 1
-        self._kernel = _compiled("step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes))
+        together = _target(device, dtype).together
+        self._kernel = _compiled(
+            "step", f"{key}|{lanes}", device, dtype, lambda: trace_step(model, settings, lanes, together)
+        )
         self._launcher: Launcher | None = None
         self._batch: Batch | None = None
 
@@ -86,9 +90,9 @@ class KinematicsKernel:
         self._launcher.launch()
 
 
-def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
-    """The program of `n_steps` steps of one environment."""
-    run = Program(lanes)
+def trace_step(model: Model, settings: StepSettings, lanes: int = 1, together: int = 1) -> Program:
+    """The program of `n_steps` steps of one environment. together: environments of a CPU vector (see `Program`)."""
+    run = Program(lanes, together)
     qpos, qvel, qacc = (run.buffer(name) for name in ("qpos", "qvel", "qacc"))
     inputs = Inputs.of(model, run)
     status = run.flag_row("status")
@@ -129,8 +133,8 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1) -> Program:
         qacc.write(lanes_, a[d].value)
     for k, variable in enumerate(w):
         act.write(k, variable.value)
-    status.raise_where(logical_not(alive.value), NON_FINITE, 0)
-    status.raise_where(exhausted.value, UNCONVERGED, 1)
+    status.raise_where(logical_not(alive.value), NON_FINITE, number_of(NON_FINITE))
+    status.raise_where(exhausted.value, UNCONVERGED, number_of(UNCONVERGED))
     return run
 
 
@@ -159,8 +163,8 @@ def _trace_in_loops(
     for array, size, buffer in state:
         for i in run.range(size):
             buffer.write(i, array[i])
-    status.raise_where(logical_not(alive.value), NON_FINITE, 0)
-    status.raise_where(exhausted.value, UNCONVERGED, 1)
+    status.raise_where(logical_not(alive.value), NON_FINITE, number_of(NON_FINITE))
+    status.raise_where(exhausted.value, UNCONVERGED, number_of(UNCONVERGED))
 
 
 def trace_kinematics(model: Model) -> Program:
@@ -209,12 +213,14 @@ def _row(rows: tuple[int, ...]) -> Any:
 
 
 def _compiled(stem: str, key: str, device: torch.device, dtype: torch.dtype, trace: Callable[[], Program]) -> Kernel:
-    import torch
-
     runtime.warp()
-    target = Target(cuda=device.type == "cuda", double=dtype == torch.float64)
+    target = _target(device, dtype)
     folder = runtime.cache_dir() / "kernels"
     return Kernel(cached_source(folder, stem, key, target, trace), target, runtime.warp_device(), folder)
+
+
+def _target(device: torch.device, dtype: torch.dtype) -> Target:
+    return Target(cuda=device.type == "cuda", double=dtype.itemsize == 8)
 
 
 def _bound(kernel: Kernel, state: Batch, arrays: dict[str, torch.Tensor]) -> Launcher:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from physics_models import load, names
-from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, full_bias, mujoco_data, samples, stages
+from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, full_bias, mujoco_data, samples, sorted_forces, stages
 from pluriverse.dynamics.bias import bias_forces
 
 
 def expected(stage: Stage) -> object:
-    """MuJoCo's bias less gravity compensation, which it counts as a passive force."""
-    return stage.data.qfrc_bias - stage.data.qfrc_gravcomp
+    """MuJoCo's bias less gravity compensation and the medium, which it counts as passive forces."""
+    return sorted_forces(stage.mj_model, stage.data)["bias"]
 
 
 @pytest.mark.parametrize("name", names("small") + names("robots"))

@@ -19,6 +19,7 @@ from physics_reference import (
     mujoco_data,
     samples,
     settings_of,
+    sorted_forces,
     state_of,
 )
 from pluriverse.dynamics.bias import bias_forces
@@ -46,7 +47,7 @@ def trace_stages(model: Model, settings: StepSettings, sizes: dict[str, int]) ->
     outputs = {name: run.buffer(name) for name in STAGES}
     tree = Tree(model, run)
     q, v = [qpos.read(k) for k in range(model.nq)], [qvel.read(d) for d in range(model.nv)]
-    smooth = smooth_forces(tree, q, v, inputs, settings)
+    smooth = smooth_forces(tree, q, v, [], inputs, settings)
 
     def values() -> Iterator[tuple[str, int, Any]]:
         M = mass_matrix(tree, smooth.poses, smooth.inertias, smooth.armature)
@@ -73,9 +74,7 @@ def mujoco_stages(mj_model: mujoco.MjModel, sample: Any) -> dict[str, np.ndarray
     mujoco.mj_integratePos(m, positions, sample.qvel, m.opt.timestep)
     return {
         "mass_matrix": np.tril(full).ravel(),
-        "bias": data.qfrc_bias - data.qfrc_gravcomp,
-        "passive": data.qfrc_passive - data.qfrc_gravcomp,
-        "actuation": data.qfrc_actuator,
+        **sorted_forces(m, data),
         "positions": positions,
         "bodies": mujoco_body_states(m, data),
     }

@@ -25,6 +25,7 @@ from physics_reference import (
     results,
     samples,
     settings_of,
+    sorted_forces,
     stages,
     state_of,
 )
@@ -70,16 +71,16 @@ def every_model() -> list[str]:
 
 def smooth_error(stage: Stage) -> float:
     """The worst of the smooth stages."""
-    smooth, data = stage.smooth, stage.data
+    smooth, data, forces = stage.smooth, stage.data, sorted_forces(stage.mj_model, stage.data)
     inertia = np.zeros((stage.mj_model.nv, stage.mj_model.nv))
     mujoco.mj_fullM(stage.mj_model, data, inertia)
     places = [(add(pose.world, pose.origin), data.xpos[node.bodies[0]]) for node, pose in smooth.poses.items()]
     pairs = [
         *places,
         (full_matrix(stage), inertia),
-        (full_bias(stage), data.qfrc_bias - data.qfrc_gravcomp),
-        (by_index(smooth.passive), data.qfrc_passive - data.qfrc_gravcomp),
-        (by_index(smooth.actuation), data.qfrc_actuator),
+        (full_bias(stage), forces["bias"]),
+        (by_index(smooth.passive), forces["passive"]),
+        (by_index(smooth.actuation), forces["actuation"]),
     ]
     return max(error(found, expected) for found, expected in pairs)
 

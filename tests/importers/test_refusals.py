@@ -32,44 +32,14 @@ FLEX = '<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius="
 TENDON = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>'
 
 REFUSED = {
-    "tendon transmission": (
-        {"top": TENDON.format("") + '<actuator><motor name="a" tendon="t"/></actuator>'},
-        "actuator 'a': drives something else than a joint",
+    "adhesion of a body": (actuator('<adhesion name="a" body="b" ctrlrange="0 1"/>'), "actuator 'a': drives the contacts"),
+    "user dynamics": (
+        actuator('<general name="a" joint="j" dyntype="user" actdim="1"/>'),
+        "actuator 'a': is defined by callbacks",
     ),
-    "site transmission": (
-        {"inside": '<site name="s"/>', **actuator('<motor name="a" site="s"/>')},
-        "actuator 'a': drives something else than a joint",
-    ),
-    "ball joint": (
-        {
-            "world": '<body><joint name="ball" type="ball"/><geom size=".1"/></body>',
-            **actuator('<motor name="a" joint="ball" gear="1 0 0"/>'),
-        },
-        "actuator 'a': drives a ball or free joint",
-    ),
-    "activation": (actuator('<general name="a" joint="j" dyntype="integrator"/>'), "'a': has activation dynamics"),
-    "intvelocity": (
-        actuator('<intvelocity name="a" joint="j" kp="1" actrange="-1 1"/>'),
-        "'a': has activation dynamics",
-    ),
-    "muscle": (
-        actuator('<muscle name="a" joint="j" lengthrange="0 1"/>'),
-        "actuator 'a': has a gain that varies.*\n.*actuator 'a': has a bias that is not affine",
-    ),
-    "affine gain": (
-        actuator('<general name="a" joint="j" gaintype="affine" gainprm="1 2 0"/>'),
-        "actuator 'a': has a gain that varies",
-    ),
+    "user gain": (actuator('<general name="a" joint="j" gaintype="user"/>'), "actuator 'a': is defined by callbacks"),
+    "user bias": (actuator('<general name="a" joint="j" biastype="user"/>'), "actuator 'a': is defined by callbacks"),
     "delay": (actuator('<motor name="a" joint="j" delay=".01" nsample="3"/>'), "actuator 'a': has a delay"),
-    "actuator armature": (actuator('<motor name="a" joint="j" armature="1"/>'), "actuator 'a': adds damping or"),
-    "actuator damping": (actuator('<motor name="a" joint="j" damping="1"/>'), "actuator 'a': adds damping or"),
-    "limited gravity compensation": (
-        {
-            "world": '<body gravcomp="1"><joint name="k" actuatorgravcomp="true" actuatorfrcrange="-1 1"/>'
-            '<geom size=".1"/></body>'
-        },
-        "joint 'k': limits gravity compensation",
-    ),
     "yielding spring": (
         {"world": '<body><joint name="k" stiffness="1" springyield="1"/><geom size=".1"/></body>'},
         "joint 'k': has a spring that yields",
@@ -105,15 +75,9 @@ REFUSED = {
         {"world": FLEX},
         "flex 'f': is deformable",
     ),
-    "integrator": (option('integrator="RK4"'), "option mjINT_RK4: supported are Euler and implicitfast"),
+    "integrator": (option('integrator="discrete"'), "option mjINT_DISCRETE: supported are Euler, RK4, implicit and"),
     "solver": (option('solver="CG"'), "option mjSOL_CG: supported is Newton"),
     "noslip": (option('noslip_iterations="3"'), "option noslip_iterations=3"),
-    "fluid": (option('density="1.2"'), "option density=1.2: no fluid medium"),
-    "groups": (option('actuatorgroupdisable="2"'), "option disableactuator=4"),
-    "disabled flag": (
-        {"option": '<option><flag clampctrl="disable"/></option>'},
-        "option mjDSBL_CLAMPCTRL",
-    ),
     "enabled flag": ({"option": '<option><flag override="enable"/></option>'}, "option mjENBL_OVERRIDE"),
 }
 
@@ -157,6 +121,26 @@ SUPPORTED = {
         "world": '<body><joint name="k" actuatorfrcrange="-1 1"/><geom size=".1"/></body>',
         **actuator('<motor joint="k"/><motor joint="k"/>'),
     },
+    "affine gain": actuator('<general joint="j" gaintype="affine" gainprm="1 2 0"/>'),
+    "activation": actuator('<intvelocity joint="j" kp="1" actrange="-1 1"/><general joint="j" dyntype="filter"/>'),
+    "muscle": actuator('<muscle joint="j" lengthrange="0 1"/>'),
+    "motors": actuator('<pid joint="j" kp="1" input="pos vel"/><dcmotor joint="j" motorconst="1" resistance="1"/>'),
+    "actuator damping and armature": actuator('<motor joint="j" damping="1" armature="1"/>'),
+    "history without delay": actuator('<motor joint="j" nsample="3"/>'),
+    "transmissions": {
+        "inside": '<site name="s"/>',
+        "world": '<body><joint name="ball" type="ball"/><geom size=".1"/></body>',
+        "top": TENDON.format("") + '<actuator><motor tendon="t"/><motor site="s"/><motor joint="ball"/>'
+        '<orientation joint="ball" kp="1"/></actuator>',
+    },
+    "limited gravity compensation": {
+        "world": '<body gravcomp="1"><joint actuatorgravcomp="true" actuatorfrcrange="-1 1"/><geom size=".1"/></body>'
+    },
+    "RK4": option('integrator="RK4"'),
+    "implicit": option('integrator="implicit"'),
+    "fluid": option('density="1.2" viscosity="1" wind="1 0 0"'),
+    "disabled actuators": option('actuatorgroupdisable="2"'),
+    "unclamped controls": {"option": '<option><flag clampctrl="disable"/></option>'},
     "sensors": {"top": '<sensor><jointpos joint="j"/></sensor>'},
     "keyframe": {"top": '<keyframe><key qpos=".1"/></keyframe>'},
     "harmless flags": {"option": '<option><flag energy="enable" warmstart="disable" island="disable"/></option>'},
@@ -171,7 +155,7 @@ def test_supported(parts: dict[str, str]) -> None:
 def test_everything_is_named_at_once() -> None:
     model = compiled(
         world=f'<geom name="t" size=".1" adhesion="1"/><geom size=".1" adhesion="2"/>{FLEX}',
-        top='<actuator><general name="a" joint="j" dyntype="filter"/></actuator><equality><flex flex="f"/></equality>',
+        top='<actuator><general name="a" joint="j" gaintype="user"/></actuator><equality><flex flex="f"/></equality>',
         option='<option solver="PGS" noslip_iterations="2"/>',
     )
     with pytest.raises(GenesisException) as caught:
@@ -200,7 +184,7 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
     xml = """
       <mujoco><worldbody><geom type="plane" size="1 1 1"/><geom size=".1" adhesion="1"/>
         <body><joint name="j"/><geom size=".1"/><geom size=".1" adhesion="1"/></body></worldbody>
-        <actuator><motor joint="j"/><general joint="j" dyntype="filter"/></actuator>
+        <actuator><motor joint="j"/><general joint="j" gaintype="user"/></actuator>
         <equality><flex flex="f"/></equality></mujoco>""".replace("<body>", f'{FLEX}<body name="b">')
     nameless = xml.replace(' name="b"', "").replace(FLEX, "").replace('<equality><flex flex="f"/></equality>', "")
     with pytest.raises(GenesisException) as caught:
@@ -209,8 +193,8 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
     for part in (
         "e0: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body 'b'): has adhesion",
         "e1: geom number 1 (unnamed, of body 'world'), number 3 (unnamed, of body number 0): has adhesion",
-        "e0: actuator number 1 (unnamed): has activation",
-        "e1: actuator number 1 (unnamed): has activation",
+        "e0: actuator number 1 (unnamed): is defined by callbacks",
+        "e1: actuator number 1 (unnamed): is defined by callbacks",
         "e0: equality number 0 (unnamed): is not of type connect",
     ):
         assert part in text

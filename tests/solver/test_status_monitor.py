@@ -11,8 +11,11 @@ import torch
 
 import kernel_doubles
 from pluriverse.solver.indexing import FAULT_COUNT, FAULT_INDEX
-from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
+from pluriverse.solver.state import STATUS_CONTACT_OVERFLOW, STATUS_NON_FINITE, STATUS_SOLVER_LIMIT
 from pluriverse.solver.status_monitor import PERIOD
+from pluriverse.status_bits import BITS
+
+WANTED = 1000  # places for contacts in 16 environments
 
 
 class FailingStep(kernel_doubles.StepDouble):
@@ -23,7 +26,8 @@ class FailingStep(kernel_doubles.StepDouble):
     def launch(self, state: Any, n_steps: int) -> None:
         for env, bits in self.trouble.items():
             state.status[0, env] |= bits
-            state.status_alarm |= torch.tensor([bits & STATUS_NON_FINITE > 0, bits & STATUS_SOLVER_LIMIT > 0])
+            raised = [WANTED if bit == STATUS_CONTACT_OVERFLOW else 1 for bit in BITS]
+            state.status_alarm |= torch.tensor([x * (bits & bit > 0) for x, bit in zip(raised, BITS)])
 
 
 @pytest.fixture
@@ -60,6 +64,10 @@ def test_each_kind_of_trouble_is_said_once(make: Any, caplog: pytest.LogCaptureF
         FailingStep.trouble[17] = STATUS_NON_FINITE  # a smaller number than the bit that is known already
         run(scene, 3 * PERIOD)
         assert caplog.text.count("1 of 20 environments (17) met a NaN or an infinity") == 1
+        FailingStep.trouble[4] = STATUS_CONTACT_OVERFLOW
+        run(scene, 3 * PERIOD)
+        assert caplog.text.count("1 of 20 environments (4) had more contacts than there is room for") == 1
+        assert "max_contacts=79" in caplog.text  # 1000 / 16 and a quarter more
     assert scene.rigid_solver.get_error_envs_mask().nonzero().flatten().tolist() == [17]
     FailingStep.trouble = {}
     scene.reset(envs_idx=scene.rigid_solver.get_error_envs_mask())

@@ -24,6 +24,7 @@ from pluriverse.trace.functions import (
     sin,
     sqrt,
 )
+from pluriverse.trace import workspace
 from pluriverse.trace.numbers import Numbers
 from pluriverse.trace.program import Program
 
@@ -146,6 +147,77 @@ def test_flags(run_program: Callable) -> None:
     assert found["status_alarm"][0, :2].tolist() == [1, 0]
     assert found["x"][0, :4].tolist() == [1, -1, -1, -1]
     assert found["status"][0, :4].tolist() == [0, 4, 2, 6]
+
+
+def test_bounded_records_lose_what_has_no_room_and_say_so(run_program: Callable) -> None:
+    """Environments of one vector share the list: those that append after it is full lose theirs."""
+
+    def body(run: Any) -> None:
+        x, out = run.buffer("x").read(0), run.buffer("out")
+        records = run.records("records", {"value": "float"}, 3, bounded=True)
+        for k in run.range(2):  # the second pass begins with an empty list
+            records.clear()
+            for limit in (1.0, 2.0, 3.0, 4.0, 5.0):
+                for _ in run.when(x > limit):
+                    records.append(value=limit)
+        total, wanted = run.variable(0.0), run.variable(0.0)
+        for k in run.each(records):
+            total.value = total.value + records.value[k]
+        for _ in run.range(records.wanted):
+            wanted.value = wanted.value + 1.0
+        for row, value in enumerate([total.value, select(records.lost, 1.0, 0.0), wanted.value]):
+            out.write(row, value)
+
+    arrays = {"x": np.array([[0.0, 1.5, 3.5, 4.5, 9.0]]), "out": np.zeros((3, 5))}
+    together = compiled(run_program, body, arrays)["out"]
+    assert together.tolist() == [[0, 1, 6, 6, 6], [0, 0, 0, 1, 1], [5] * 5]
+    assert on_numbers(body, arrays)["out"].tolist() == [[0, 1, 6, 6, 6], [0, 0, 0, 1, 1], [0, 1, 3, 4, 5]]
+
+
+def test_flags_rise_in_guarded_blocks_and_the_largest_value_is_told(run_program: Callable) -> None:
+    program = Program()
+    x = program.buffer("x").read(0)
+    for k in program.range(3):
+        for _ in program.when(x > 1.0):
+            program.flag_row("status").raise_where(x < 4.0, 4, 1, k + 7)
+            program.flag_row("status").raise_where(x < 4.0, 8, 1, k + 5)
+    arrays = {"x": np.array([[1.0, 2.0, 3.0, 4.0]]), "status": np.array([[0, 4, 0, 0]], dtype=np.int32)}
+    found = run_program(program, arrays | {"status_alarm": np.zeros((1, 4), dtype=np.int32)})
+    assert found["status"][0].tolist() == [0, 12, 12, 0]
+    assert found["status_alarm"][0].tolist() == [0, 7, 0, 0]
+
+
+def test_large_arrays_lie_in_a_workspace(run_program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bits do not depend on where an array lies; vectors that follow each other take the same place."""
+
+    def body(run: Any) -> None:
+        x, out = run.buffer("x").read(0), run.buffer("out")
+        numbers, places, wanted = run.array(100), run.array(100, kind="int"), run.array(100, kind="bool")
+        records = run.records("records", {"value": "float", "place": "int"}, 100)
+        for k in run.range(100):
+            places[k] = 99 - k
+            numbers[k] = x * 0.1
+            wanted[k] = numbers[k] < 0.5
+        for k in run.range(100):
+            for _ in run.when(x > 1.0):
+                numbers[places[k]] = numbers[k] + x
+                records.append(value=numbers[k] * 0.3, place=k)
+        total = run.variable(0.0)
+        for k in run.each(records):
+            total.value = total.value + select(wanted[records.place[k]], records.value[k], numbers[k])
+        out.write(0, total.value)
+
+    arrays = {"x": np.linspace(0.0, 7.0, 70)[None], "out": np.zeros((1, 70))}
+    expected = on_numbers(body, arrays)["out"]
+    found = {}
+    for budget, double in ((0, True), (0, False), (10**9, True), (10**9, False)):
+        monkeypatch.setattr(workspace, "BUDGET", budget)
+        program = Program()
+        body(program)
+        found[budget, double] = run_program(program, arrays, double=double)["out"]
+        np.testing.assert_allclose(found[budget, double], expected, rtol=1e-12 if double else 1e-5)
+    for double in (True, False):
+        assert np.array_equal(found[0, double], found[10**9, double])
 
 
 def test_repeat_stops_at_its_limit_and_for_each_environment(run_program: Callable) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pluriverse.collision.placed import Emit, Placed
+from pluriverse.collision.slots import array_of, assign, values_of, variables
 from pluriverse.dynamics.spatial import Vector, add, dot, matvec, scale, sub, transpose
 from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, minimum, reciprocal, select, sqrt
 
 SMALL = 1e-15  # mjMINVAL
-PARALLEL = 1e-13  # squared sine of the angle to an edge that single precision cannot tell from 0
+PARALLEL = 5.0  # sine of the angle to an edge that cannot be told from 0, in roundings
 STEEP = 0.5  # squared cosine of the angle to an edge above which a capsule at a corner is taken to lie along that edge
 # The edges of a box, in MuJoCo's order: the axis that each runs along, the next two, and the edge's side of these.
 EDGES = [
@@ -57,7 +58,7 @@ class _Nearest:
         self.distance2, self.place, self.at_edge = run.variable(self.reach), run.variable(0.0), run.variable(False)
         # Of the edge: the half axis, the box and the signs of the nearest corner, along it and along the next two axes;
         # the place on it in units of its half length; the end of it that is nearest, +-1, or 0 for none.
-        self.edge_half, self.edge_size, self.corner = ([run.variable(0.0) for _ in range(3)] for _ in range(3))
+        self.edge_half, self.edge_size, self.corner = (variables(run, 3) for _ in range(3))
         self.edge_place, self.edge_end = run.variable(0.0), run.variable(0.0)
         self._search_faces()
         self._search_edges(run)
@@ -79,9 +80,9 @@ class _Nearest:
 
     def _search_edges(self, run: Any) -> None:
         """The nearest places of the capsule's axis and each edge (Ericson 2005, section 5.1.9)."""
-        centre, half, size = (_array(run, v) for v in (self.centre, self.half, self.size))
+        centre, half, size = (array_of(run, v) for v in (self.centre, self.half, self.size))
         tables = [run.table(column) for column in zip(*EDGES, strict=True)]
-        length2 = self.length * self.length
+        length2, parallel = self.length * self.length, PARALLEL * run.rounding
         for edge in run.range(len(EDGES)):
             *axes, side1, side2 = (table[edge] for table in tables)
             h, s, c = ([v[axis] for axis in axes] for v in (half, size, centre))
@@ -99,13 +100,13 @@ class _Nearest:
 
             gap = sub([d[0] + s[0] * x, d[1], d[2]], scale(h, place))
             distance2, area2 = dot(gap, gap), s[0] * s[0]
-            crosses = across2 * area2 >= maximum(SMALL, PARALLEL * length2 * area2)
+            crosses = across2 * area2 >= maximum(SMALL, parallel * parallel * length2 * area2)
             for _ in run.when(crosses & (distance2 < self.distance2.value - SMALL)):
                 self.distance2.value, self.place.value, self.at_edge.value = distance2, place, True
                 self.edge_place.value, self.edge_end.value = x, end
                 corner = [select(end > 0.0, 1.0, -1.0), side1, side2]
                 for slots, values in ((self.edge_half, h), (self.edge_size, s), (self.corner, corner)):
-                    _set(slots, values)
+                    assign(slots, values)
 
     def step_over_face(self) -> list[Any]:
         """From an end over a face (there is no second contact where it is inside) to where the axis leaves the box."""
@@ -120,10 +121,11 @@ class _Nearest:
 
     def step_at_edge(self) -> list[Any]:
         """From a place near an edge."""
-        h, s, corner = (_values(v) for v in (self.edge_half, self.edge_size, self.corner))
+        h, s, corner = (values_of(v) for v in (self.edge_half, self.edge_size, self.corner))
         spans = [2.0 * b * reciprocal(maximum(absolute(a), SMALL)) for a, b in zip(h, s, strict=True)]
         # 1 along axes on which the capsule's direction and the corner differ in sign, else 0.
-        differ = [absolute(select(a > 0.0, 1.0, 0.0) - select(b > 0.0, 1.0, 0.0)) for a, b in zip(h, corner, strict=True)]
+        ahead = [[select(x > 0.0, 1.0, 0.0) for x in vector] for vector in (h, corner)]
+        differ = [absolute(a - b) for a, b in zip(*ahead, strict=True)]
         at_corner = self._step_at_corner(h, spans, differ)
         on_edge = self._step_on_edge(h, spans, differ)
         middle = absolute(self.edge_end.value) < 0.5
@@ -193,19 +195,3 @@ def _outside(point: Vector, size: Vector) -> list[Any]:
 def _beyond(place: Any, otherwise: Any) -> Any:
     """The end of [-1, 1] beyond which a place lies."""
     return select(place > 1.0, 1.0, select(place < -1.0, -1.0, otherwise))
-
-
-def _array(run: Any, vector: Vector) -> Any:
-    array = run.array(len(vector))
-    for k, x in enumerate(vector):
-        array[k] = x
-    return array
-
-
-def _values(slots: list[Any]) -> Vector:
-    return [slot.value for slot in slots]
-
-
-def _set(slots: list[Any], values: Vector) -> None:
-    for slot, value in zip(slots, values, strict=True):
-        slot.value = value

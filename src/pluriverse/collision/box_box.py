@@ -16,6 +16,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from pluriverse.collision.placed import Emit, Placed
+from pluriverse.collision.slots import array_of, assign, values_of, variables
 from pluriverse.dynamics.spatial import (
     Vector,
     add,
@@ -32,14 +33,16 @@ from pluriverse.dynamics.spatial import (
 )
 from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, minimum, reciprocal, rsqrt, select
 
-# MuJoCo's tolerances for single precision; lengths are in units of the sum of all half sizes.
-SLACK = 1e-6  # rounding of a separation
-SLACK_ON_FACE = 5e-7  # rounding of a place on a face
-SAME_PLACE = 2e-6  # distance of two places on a face below which only one touches
-PARALLEL = 1e-7  # squared sine of the angle between edges below which their product has no direction
-EITHER_SIDE = 1e-5  # part of a normal along an axis below which it does not tell an edge from the opposite one
-EDGE_BIAS = 1e-6  # part of its separation by which the axis of two edges must be better
+# Tolerances, in roundings (`run.rounding`); so they are about MuJoCo's for either precision.
+SLACK = 16.0  # of a separation, times the sum of all half sizes
+SLACK_ON_FACE = 8.0  # of a place on a face, times the sum of all half sizes
+SAME_PLACE = 32.0  # between places on a face of which only one touches, times the sum of all half sizes
+PARALLEL = 2.0  # squared sine of the angle between edges below which their product has no direction
+EITHER_SIDE = 0.0025  # squared part of a normal along an axis that does not tell an edge from the opposite one
+# MuJoCo's preferences.
+EDGE_BIAS = 1e-6  # part of its separation by which the axis of two edges must be better than the axes before it
 ALIKE, EDGE_GAIN = 0.99, 0.05  # cosine of the angle to the best face above which two edges must be better by this part
+NEAR = 1e-7  # between places on a face of which only one touches, in units of half its diagonal
 
 FEATURES = [(3 * box + axis, other) for box in (0, 1) for axis in range(3) for other in range(3)]
 FEATURES += [(axis1, axis2) for axis1 in range(3) for axis2 in range(3)]
@@ -67,12 +70,12 @@ class _Boxes:
         apart = sub(box2.position, box1.position)
         turn = matmul(axes1, box2.rotation)
         sizes = [*box1.size, *box2.size]
-        self.extent = sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5]
-        self.slack = SLACK * self.extent
-        self.size = _array(run, sizes)
-        self.axes = _array(run, axes1 + axes2)  # each axis's parts in world axes
-        self.turn = _array(run, turn + transpose(turn))  # each axis's parts along the axes of the other box
-        self.centre = _array(run, matvec(axes1, apart) + negate(matvec(axes2, apart)))  # of the other box, along each
+        self.rounding = run.rounding * (sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5])
+        self.slack = SLACK * self.rounding
+        self.size = array_of(run, sizes)
+        self.axes = array_of(run, axes1 + axes2)  # each axis's parts in world axes
+        self.turn = array_of(run, turn + transpose(turn))  # each axis's parts along the axes of the other box
+        self.centre = array_of(run, matvec(axes1, apart) + negate(matvec(axes2, apart)))  # of the other box, along each
 
 
 class _Face(NamedTuple):
@@ -85,7 +88,7 @@ class _Face(NamedTuple):
 
 def _best_face(boxes: _Boxes) -> _Face:
     run = boxes.run
-    best = _Face(run.variable(-inf), run.variable(0.0), [run.variable(0.0) for _ in range(3)])
+    best = _Face(run.variable(-inf), run.variable(0.0), variables(run, 3))
     first = run.table([float(3 * face) for face in range(6)])
     others = run.table([3, 3, 3, 0, 0, 0])
     for face in run.range(6):
@@ -95,14 +98,14 @@ def _best_face(boxes: _Boxes) -> _Face:
         across = select(z > maximum(x, y), 2.0, select(y > x, 1.0, 0.0))
         for _ in run.when(separation > best.separation.value):
             best.separation.value, best.feature.value = separation, first[face] + across
-            _set(best.normal, [boxes.axes[3 * face + k] for k in range(3)])
+            assign(best.normal, [boxes.axes[3 * face + k] for k in range(3)])
     return best
 
 
 def _best_feature(boxes: _Boxes, face: _Face) -> tuple[Any, Any]:
     """The feature that decides, and the largest separation of all axes."""
-    run, turn, size = boxes.run, boxes.turn, boxes.size
-    level, normal = face.separation.value, _values(face.normal)
+    run, turn, size, parallel = boxes.run, boxes.turn, boxes.size, PARALLEL * boxes.run.rounding
+    level, normal = face.separation.value, values_of(face.normal)
     best, feature, farthest = run.variable(level), run.variable(0.0), run.variable(level)
     alike = run.variable(False)
     numbers = run.table([float(FIRST_EDGE + n) for n in range(9)])
@@ -113,11 +116,11 @@ def _best_feature(boxes: _Boxes, face: _Face) -> tuple[Any, Any]:
         a, b = -turn[3 * i2[n] + j0[n]], turn[3 * i1[n] + j0[n]]
         c, d = turn[3 * i0[n] + j2[n]], -turn[3 * i0[n] + j1[n]]
         length2 = a * a + b * b
-        unit = rsqrt(maximum(length2, PARALLEL))
+        unit = rsqrt(maximum(length2, parallel))
         reach = size[i1[n]] * absolute(a) + size[i2[n]] * absolute(b)
         reach = reach + (size[3 + j1[n]] * absolute(c) + size[3 + j2[n]] * absolute(d))
         separation = (absolute(a * boxes.centre[i1[n]] + b * boxes.centre[i2[n]]) - reach) * unit
-        for _ in run.when(length2 >= PARALLEL):
+        for _ in run.when(length2 >= parallel):
             farthest.value = maximum(farthest.value, separation)
             better = (separation - EDGE_BIAS * absolute(separation) > best.value) & (separation > level)
             for _ in run.when(better):
@@ -149,27 +152,27 @@ class _View(NamedTuple):
         columns = [run.table([(other + k) % 3 for _, other in FEATURES]) for k in range(3)]
         start = run.table([3 if axis < 3 else 0 for axis, _ in FEATURES])
         first = run.variable(0.0)
-        axes, turn = ([run.variable(0.0) for _ in range(9)] for _ in range(2))
-        size, centre, other_size = ([run.variable(0.0) for _ in range(3)] for _ in range(3))
+        axes, turn = variables(run, 9), variables(run, 9)
+        size, centre, other_size = variables(run, 3), variables(run, 3), variables(run, 3)
         for n in run.range(len(FEATURES)):
             for _ in run.when(absolute(feature - numbers[n]) < 0.5):
                 r, c = [table[n] for table in rows], [table[n] for table in columns]
                 first.value = is_first[n]
-                _set(axes, [boxes.axes[3 * i + k] for i in r for k in range(3)])
-                _set(turn, [boxes.turn[3 * i + j] for i in r for j in c])
-                _set(size, [boxes.size[i] for i in r])
-                _set(centre, [boxes.centre[i] for i in r])
-                _set(other_size, [boxes.size[start[n] + j] for j in c])
+                assign(axes, [boxes.axes[3 * i + k] for i in r for k in range(3)])
+                assign(turn, [boxes.turn[3 * i + j] for i in r for j in c])
+                assign(size, [boxes.size[i] for i in r])
+                assign(centre, [boxes.centre[i] for i in r])
+                assign(other_size, [boxes.size[start[n] + j] for j in c])
         one = first.value > 0.5
         position = [select(one, p, q) for p, q in zip(*boxes.positions, strict=True)]
-        return cls(one, position, *(_values(v) for v in (axes, size, turn, centre, other_size)))
+        return cls(one, position, *(values_of(v) for v in (axes, size, turn, centre, other_size)))
 
 
 class _Patch:
     """The contacts: places on a plane between the boxes, [x, y, z], with x and y along it and z the distance."""
 
-    def __init__(self, run: Any, same_place: Any) -> None:
-        self.run, self.same2 = run, same_place * same_place
+    def __init__(self, run: Any, same2: Any) -> None:
+        self.run, self.same2 = run, same2  # squared distance on the plane below which two places are one
         self.number = run.table([float(n) for n in range(MOST)])
         self.count = run.variable(0.0)
         self.points = [run.array(MOST) for _ in range(3)]
@@ -215,7 +218,9 @@ def _touch(boxes: _Boxes, view: _View, feature: Any, margin: float, emit: Emit) 
     *middle, nx, ny, nz, distance = run.choose(by_edges, lambda: _crossing(run, view), [*middle, *outward, inf])
     outward = [nx, ny, nz]
 
-    patch = _Patch(run, SAME_PLACE * boxes.extent)
+    same = SAME_PLACE * boxes.rounding
+    near2 = (NEAR * NEAR) * (view.size[1] * view.size[1] + view.size[2] * view.size[2])
+    patch = _Patch(run, maximum(same * same, near2))
     for _ in run.when(distance < margin):
         patch.only([0.0, 0.0, distance])
     for _ in run.when(logical_not(by_edges)):
@@ -237,19 +242,22 @@ def _crossing(run: Any, view: _View) -> Vector:
     """
     turn, (h0, h1, h2), (g0, g1, g2) = view.turn, view.size, view.other_size
     along = column(turn, 0)  # the other box's edge
-    sine2 = turn[3] * turn[3] + turn[6] * turn[6]
-    sine2 = maximum(sine2, PARALLEL)
+    sine2 = maximum(turn[3] * turn[3] + turn[6] * turn[6], PARALLEL * run.rounding)
     unit = rsqrt(sine2)
-    a, b, c, d = -turn[6] * unit, turn[3] * unit, turn[2] * unit, -turn[1] * unit
-    ahead = select(a * view.centre[1] + b * view.centre[2] < 0.0, -1.0, 1.0)
-    a, b, c, d = a * ahead, b * ahead, c * ahead, d * ahead  # the normal is (0, a, b), in the other box's frame (0, c, d)
+    unit = select(turn[3] * view.centre[2] - turn[6] * view.centre[1] < 0.0, -unit, unit)
+    a, b, c, d = -turn[6] * unit, turn[3] * unit, turn[2] * unit, -turn[1] * unit  # of the normal, as in _best_feature
+
+    def side(part: Any, size: Any, flip: Any) -> Any:
+        """Where an edge lies along an axis of which the normal has this part."""
+        place = select(part >= 0.0, size, -size)
+        return select(part * part < EITHER_SIDE * run.rounding, place * flip, place)
 
     flips = [run.table(flip) for flip in ([1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0])]
     best, distance = run.variable(inf), run.variable(0.0)
-    middle = [run.variable(0.0) for _ in range(3)]
+    middle = variables(run, 3)
     for n in run.range(4):
-        edge1 = [_side(a, h1, flips[0][n]), _side(b, h2, flips[0][n])]
-        edge2 = [-_side(c, g1, flips[1][n]), -_side(d, g2, flips[1][n])]
+        edge1 = [side(a, h1, flips[0][n]), side(b, h2, flips[0][n])]
+        edge2 = [-side(c, g1, flips[1][n]), -side(d, g2, flips[1][n])]
         e0, e1, e2 = add(view.centre, matvec(turn, [0.0, *edge2]))
         e1, e2 = e1 - edge1[0], e2 - edge1[1]  # from the middle of one edge to that of the other
         beside = along[1] * e1 + along[2] * e2
@@ -260,16 +268,10 @@ def _crossing(run: Any, view: _View) -> Vector:
         length2 = dot(gap, gap)
         for _ in run.when(length2 < best.value):
             best.value, distance.value = length2, a * gap[1] + b * gap[2]
-            _set(middle, add([s, *edge1], scale(gap, 0.5)))
+            assign(middle, add([s, *edge1], scale(gap, 0.5)))
     normal = matvec(transpose(view.axes), [0.0, a, b])
-    behind = sub(matvec(transpose(view.axes), _values(middle)), scale(normal, 0.5 * distance.value))
+    behind = sub(matvec(transpose(view.axes), values_of(middle)), scale(normal, 0.5 * distance.value))
     return [*add(view.position, behind), *normal, distance.value]
-
-
-def _side(part: Any, size: Any, flip: Any) -> Any:
-    """Where an edge lies along an axis of which the normal has this part; tried on both sides where that is nearly 0."""
-    side = select(part >= 0.0, size, -size)
-    return select(absolute(part) < EITHER_SIDE, side * flip, side)
 
 
 def _clipped_face(boxes: _Boxes, view: _View, ahead: Any) -> Any:
@@ -279,7 +281,7 @@ def _clipped_face(boxes: _Boxes, view: _View, ahead: Any) -> Any:
     An edge of the other face is cut at four lines (Liang and Barsky, 1984); a corner of the first may lie in the other.
     Rounding may put points of edges that nearly coincide on either side: those within a slack count as inside.
     """
-    run, slack, turn = boxes.run, SLACK_ON_FACE * boxes.extent, view.turn
+    run, slack, turn = boxes.run, SLACK_ON_FACE * boxes.rounding, view.turn
     (h0, h1, h2), (g0, g1, g2) = view.size, view.other_size
     # Middle of the other face and its half edges, as (x, y, distance).
     inward = g0 * select(ahead * turn[0] > 0.0, -1.0, 1.0)
@@ -316,7 +318,7 @@ def _clipped_face(boxes: _Boxes, view: _View, ahead: Any) -> Any:
 
 
 def _cut(p: Vector, q: Vector, sizes: Any, slack: Any) -> tuple[Any, Any, Any]:
-    """The part of the way from p to q that is in a rectangle: where it starts and ends (0..1), and whether it exists."""
+    """The part of the way from p to q over a rectangle: where it starts and ends (0..1), and whether there is any."""
     start: Any = 0.0
     end: Any = 1.0
     exists: Any = True
@@ -329,19 +331,3 @@ def _cut(p: Vector, q: Vector, sizes: Any, slack: Any) -> tuple[Any, Any, Any]:
             start, end = select(enters, maximum(start, place), start), select(leaves, minimum(end, place), end)
             exists = exists & (in_p | in_q)
     return start, end, exists & (start <= end)
-
-
-def _array(run: Any, values: Vector) -> Any:
-    array = run.array(len(values))
-    for k, x in enumerate(values):
-        array[k] = x
-    return array
-
-
-def _values(slots: list[Any]) -> Vector:
-    return [slot.value for slot in slots]
-
-
-def _set(slots: list[Any], values: Vector) -> None:
-    for slot, value in zip(slots, values, strict=True):
-        slot.value = value

@@ -42,6 +42,7 @@ class Hull:
             np.asarray(model.mesh_polynormal[of_mesh], dtype=np.float64),
         )
 
+    @cached_property
     def fans(self) -> list[list[int]]:
         """The faces at each vertex, in their order."""
         fans: list[list[int]] = [[] for _ in self.vertices]
@@ -126,13 +127,13 @@ class Hulls:
     @cached_property
     def fan_start(self) -> Any:
         """Table of the first corner at each vertex; one more is the end of the last."""
-        return self._floats(np.cumsum([0, *(len(fan) for h in self.hulls for fan in h.fans())]).tolist())
+        return self._floats(np.cumsum([0, *(len(fan) for h in self.hulls for fan in h.fans)]).tolist())
 
     @cached_property
     def fan_faces(self) -> Any:
         """Table of the face of each corner."""
         places = zip(self.hulls, self.first_face, strict=False)
-        faces = [first + face for h, first in places for fan in h.fans() for face in fan]
+        faces = [first + face for h, first in places for fan in h.fans for face in fan]
         return self._floats([*faces, self.first_face[-1]])
 
     @cached_property
@@ -140,12 +141,47 @@ class Hulls:
         """Three tables of the vertices that touch a plane together with each corner."""
         corners = []
         for h, first in zip(self.hulls, self.first_vertex, strict=False):
-            for vertex, fan in enumerate(h.fans()):
+            for vertex, fan in enumerate(h.fans):
                 for face in fan:
                     others = [first + v for v in h.spread(vertex, h.faces[face])]
                     corners.append([*others, *[self.no_vertex] * 3][:3])
         corners.append([self.no_vertex] * 3)
         return [self._floats([three[k] for three in corners]) for k in range(3)]
+
+    @cached_property
+    def fan_neighbours(self) -> Any:
+        """Table of the vertex before each corner along its face: over a fan, all that share an edge with the vertex."""
+        before = []
+        for h, first in zip(self.hulls, self.first_vertex, strict=False):
+            for vertex, fan in enumerate(h.fans):
+                before += [first + h.faces[face][h.faces[face].index(vertex) - 1] for face in fan]
+        return self._floats([*before, self.no_vertex])
+
+    @cached_property
+    def face_offsets(self) -> Any:
+        """Table of how far the faces are from their frames' origins [m]: their last corners, as MuJoCo has it."""
+        offsets = [
+            float(h.vertices[face[-1]] @ normal)
+            for h in self.hulls
+            for face, normal in zip(h.faces, h.normals, strict=True)
+        ]
+        return self.run.table([*offsets, 0.0])
+
+    @cached_property
+    def face_start(self) -> Any:
+        """Table of where the corners of each face start in `face_vertices`; the last is the end."""
+        return self._floats(np.cumsum([0, *(len(face) for h in self.hulls for face in h.faces), 0]).tolist())
+
+    @cached_property
+    def face_vertices(self) -> Any:
+        """Table of the vertices of all faces, left around the normal."""
+        places = zip(self.hulls, self.first_vertex, strict=False)
+        return self._floats([*(first + v for h, first in places for face in h.faces for v in face), self.no_vertex])
+
+    @property
+    def most_corners(self) -> int:
+        """The most corners of a face."""
+        return max((len(face) for h in self.hulls for face in h.faces), default=0)
 
     def per_hull(self, values: Sequence[float]) -> Any:
         """A table of one number for each hull."""
@@ -171,6 +207,12 @@ class HullView:
         """The place after the last vertex (int)."""
         return self.hulls.per_hull(self.hulls.first_vertex[1:])[self.number]
 
+    @property
+    def faces(self) -> tuple[Any, Any]:
+        """The place of the first face and the place after the last one (ints)."""
+        ends = self.hulls.first_face
+        return self.hulls.per_hull(ends)[self.number], self.hulls.per_hull(ends[1:])[self.number]
+
     def vertex(self, place: Any) -> Vector:
         """A vertex by an int [m], geom frame."""
         return [axis[place] for axis in self.hulls.vertex_axes]
@@ -187,7 +229,7 @@ class HullView:
         """A traced loop over the corners at a vertex, each a float; both differ between environments. Where the vertex
         has fewer than others, the loop passes over `no_corner`."""
         hulls, run = self.hulls, self.hulls.run
-        widths = [max((len(fan) for fan in h.fans()), default=0) for h in hulls.hulls]
+        widths = [max((len(fan) for fan in h.fans), default=0) for h in hulls.hulls]
         counter = run.table([float(k) for k in range(max(widths, default=0) or 1)])
         start, stop = run.gather(hulls.fan_start, vertex), run.gather(hulls.fan_start, vertex + 1.0)
         for k in run.range(hulls.per_hull(widths)[self.number]):

@@ -45,12 +45,14 @@ def contact_sites(type1: int, type2: int) -> int:
 def collide(run: Any, geom1: Placed, geom2: Placed, margin: float, emit: Emit) -> None:
     """Calls `emit(distance, position, normal, tangent)` for each contact with distance < margin.
 
-    `emit` is called inside a guarded block, once for each of the pair's `contact_sites` while tracing. The distance
-    [m] is negative in penetration; the position [m] is half way between the surfaces, relative to the geoms' own
-    reference point; the unit normal points from geom1 to geom2; the tangent is None, or a unit axis which the first
-    tangent of the contact frame should follow (parallel to the normal for an upright capsule). World axes throughout.
+    `emit` is called inside a guarded block; while tracing, once for each text that makes contacts. A loop around that
+    may make several: at most the pair's `contact_sites` in all. The distance [m] is negative in penetration; the
+    position [m] is half way between the surfaces, relative to the geoms' own reference point; the unit normal points
+    from geom1 to geom2; the tangent is None, or a unit axis which the first tangent of the contact frame should follow
+    (parallel to the normal for an upright capsule). World axes throughout.
 
-    Contacts are MuJoCo's, in MuJoCo's order but for the corners of a box.
+    Contacts are MuJoCo's; those of a box with a plane or another box come in an order of their own, and without the
+    points that rounding makes along edges which coincide.
 
     Raises GenesisException where contacts of these types are not written, or the types are in the wrong order.
     """

@@ -107,7 +107,7 @@ def plane_mesh(run: Any, plane: Placed, mesh: Placed, margin: float, emit: Emit)
 def _plane_vertices(
     run: Any, plane: Placed, mesh: Placed, hull: HullView, height: Any, up: Vector, margin: float, emit: Emit
 ) -> None:
-    lowest, number = run.variable(float(margin)), run.variable(0.0)
+    lowest, number = run.variable(margin), run.variable(0.0)
     for i in run.range(hull.start, hull.stop):
         distance = height + dot(up, hull.vertex(i))
         closer = distance < lowest.value

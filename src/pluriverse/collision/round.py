@@ -43,9 +43,7 @@ def sphere_cylinder(run: Any, sphere: Placed, cylinder: Placed, margin: float, e
 
     up = select(along > 0.0, 1.0, -1.0)  # to the nearer cap from the middle
     to_rim = add(scale(axis, up * half - along), scale(across, (radius - away) * reciprocal(maximum(away, SMALL))))
-    towards = [
-        select(cap, -up * a, select(side, s, r)) for a, s, r in zip(axis, negate(across), to_rim, strict=True)
-    ]
+    towards = [select(cap, -up * a, select(side, s, r)) for a, s, r in zip(axis, negate(across), to_rim, strict=True)]
     length = sqrt(dot(towards, towards))
     gap = select(cap, absolute(along) - half, length - select(side, radius, 0.0))
     _touch(run, sphere, sphere.position, cylinder, towards, length, gap - sphere.size[0], margin, emit)

@@ -9,8 +9,9 @@ from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.placed import Placed
 from pluriverse.collision_pairs import MESH, ContactPair, contact_pairs, is_written
 from pluriverse.dynamics.kinematics import Pose
-from pluriverse.dynamics.spatial import Vector, add, matmul, sub
+from pluriverse.dynamics.spatial import ZERO3, Vector, add, matmul, negate, sub
 from pluriverse.dynamics.tree import Node, Tree
+from pluriverse.model import Model
 
 
 @dataclass(eq=False)
@@ -49,7 +50,13 @@ def candidates(tree: Tree) -> list[Candidate]:
         node, other = (nodes[0], None) if flipped else (nodes[1], nodes[0])
         assert node is not None
         found.append(Candidate(pairs, node, other, flipped))
-    return found
+    return sorted(found, key=lambda c: _kind_and_geoms(model, c)) if tree.run.lanes == 1 else found
+
+
+def _kind_and_geoms(model: Model, c: Candidate) -> tuple[int, int, int, int]:
+    """Pairs of one kind stand together, ordered by their geoms, so that loops find runs of them (`pair_loops`)."""
+    geom1, geom2 = c.pairs[0].geom1, c.pairs[0].geom2
+    return int(model.geom_type[geom1]), int(model.geom_type[geom2]), geom1, geom2
 
 
 def between(poses: dict[Node, Pose], start: Node | None, end: Node | None) -> Vector:
@@ -66,10 +73,17 @@ class SinglePair:
 
     def __init__(self, tree: Tree, c: Candidate, number: int, poses: dict[Node, Pose]) -> None:
         self.candidate, self.number, self.poses, self.margin = c, number, poses, c.pairs[0].margin
+        self.node = c.node
         self.geom1, self.geom2 = (self._placed(tree, side) for side in (0, 1))
 
+    def outward(self, normal: Vector) -> Vector:
+        """The direction in which contacts push the body `node`, from that of geom1 to geom2."""
+        return negate(normal) if self.candidate.flipped else normal
+
     def other_point(self, position: Vector) -> Vector:
-        """The contact's position from the other body's reference point."""
+        """The contact's position from the other body's reference point; 0 where there is none."""
+        if self.candidate.other is None:
+            return list(ZERO3)
         return add(position, between(self.poses, self.candidate.other, self.candidate.node))
 
     def _placed(self, tree: Tree, side: int) -> Placed:

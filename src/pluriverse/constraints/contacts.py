@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pluriverse.collision.narrow_phase import collide, contact_sites
+from pluriverse.collision.narrow_phase import collide
 from pluriverse.collision_pairs import PLANE, ContactPair
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import Vector, add, cross, dot, negate, scale, sub
@@ -23,6 +23,7 @@ from pluriverse.trace.expression import Expr
 from pluriverse.trace.functions import absolute, maximum, rsqrt, select
 
 from .candidates import Candidate, SinglePair, load, store
+from .capacity import places_for, report_lost
 from .cones import Cone, Ellipse, Pyramid
 from .impedance import MINVAL, impedance, stiffness_and_damping, weight
 from .pair_loops import LoopPair, PairLoops, loop_groups
@@ -38,7 +39,10 @@ Frame = tuple[Vector, Vector, Vector]
 class Contacts:
     """The list of contacts of one step. Vectors are in world axes, points from a body's reference point."""
 
-    def __init__(self, tree: Tree, pairs: list[Candidate], elliptic: bool = False) -> None:
+    def __init__(
+        self, tree: Tree, pairs: list[Candidate], elliptic: bool = False, max_contacts: int | None = None
+    ) -> None:
+        """max_contacts: of an environment; None: by a rule (`capacity.places_for`)."""
         self.tree, self.run, self.candidates, self.elliptic = tree, tree.run, pairs, elliptic
         condims = {p.condim for c in pairs for p in c.pairs}
         self.width = max(condims, default=3) if max(condims, default=3) > 3 else 3
@@ -50,12 +54,11 @@ class Contacts:
         self.anisotropic = any(
             p.friction is not None and p.friction[0] != p.friction[1] for c in pairs for p in c.pairs
         )
-        types = [[int(tree.model.geom_type[g]) for g in (c.pairs[0].geom1, c.pairs[0].geom2)] for c in pairs]
-        self.capacity = sum(contact_sites(*two) for two in types)
+        self.capacity, bounded = places_for(tree.model, pairs, max_contacts, tree.run.together)
         if self.capacity:
-            self._declare()
+            self._declare(bounded)
 
-    def _declare(self) -> None:
+    def _declare(self, bounded: bool) -> None:
         run = self.run
         vectors = ["point", "reference", "now", "target"] + ["other_point"] * self.coupled
         vectors += ["tangent"] if self.normal else ["normal", "tangent"]
@@ -64,8 +67,9 @@ class Contacts:
         names += ["distance", "weight", *self.friction_fields, *turning]
         names += [f"weight{i}" for i in range(self.width - 1)] * self.mixed + ["mu"] * self.elliptic
         fields = dict.fromkeys(names, "float") | {"pair": "int"}
-        self.records: Any = run.records("contacts", fields, self.capacity)
+        self.records: Any = run.records("contacts", fields, self.capacity, bounded=bounded)
         self.touched = {node: run.variable(False) for node in self.nodes}
+        self._touched_in_loops: Any = None  # array of the same
         self._nodes = run.table([self.nodes.index(c.node) for c in self.candidates])
         self._others = run.table([self.nodes.index(c.other) if c.other else len(self.nodes) for c in self.candidates])
 
@@ -166,29 +170,45 @@ class Contacts:
             loops = PairLoops(self.tree, self.nodes, self.candidates, groups)
             loops.place_all(poses)
             self.collide_in(loops, groups)
+        elif self.records.bounded:
+            report_lost(self.run, self.records)
 
     def collide_in(self, loops: PairLoops, groups: list[list[int]]) -> None:
         """Finds where the geoms of groups of pairs touch."""
+        if not self.coupled:
+            self._touched_in_loops = self.run.array(len(self.nodes), kind="bool")
+            for i in self.run.range(len(self.nodes)):
+                self._touched_in_loops[i] = False
         for group in groups:
             for pair in loops.each(group):
                 self._collide(pair)
+        if not self.coupled:
+            for i, node in enumerate(self.nodes):
+                self.touched[node].value = self.touched[node].value | self._touched_in_loops[i]
+        if self.records.bounded:
+            report_lost(self.run, self.records)
 
     def _collide(self, pair: SinglePair | LoopPair) -> None:
-        c = pair.candidate
-
         def emit(distance: Any, position: Vector, normal: Vector, tangent: Vector | None) -> None:
             direction = default_tangent(normal) if tangent is None else tangent
             values = {"pair": pair.number, "distance": distance, "weight": 1.0} | _spread("point", position)
             values |= _spread("tangent", direction[:2] if self.normal else direction)
             if self.normal is None:
-                values |= _spread("normal", negate(normal) if c.flipped else normal)
+                values |= _spread("normal", pair.outward(normal))
             if self.coupled:
-                values |= _spread("other_point", pair.other_point(position) if c.other else [0.0, 0.0, 0.0])
+                values |= _spread("other_point", pair.other_point(position))
             self.records.append(**values)
-            for node in () if self.coupled else (c.node,):  # coupled bodies are solved where nobody asks
-                self.touched[node].value = True
+            if not self.coupled:  # coupled bodies are solved where nobody asks
+                self._touch(pair.node)
 
         collide(self.run, pair.geom1, pair.geom2, pair.margin, emit)
+
+    def _touch(self, node: Any) -> None:
+        """Notes that a body is touched, which is given by itself, or in loops by its place."""
+        if isinstance(node, Node):
+            self.touched[node].value = True
+        else:
+            self._touched_in_loops[node] = True
 
     def make_rows(self, velocities: Table, accelerations: Table, friction: Any, settings: Any) -> None:
         """Gives every contact its frame, reference acceleration and weight, and the place of its rows at the start.

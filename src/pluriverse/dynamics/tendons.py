@@ -88,20 +88,19 @@ def tendon_inertia(model: Model, tendons: Sequence[Transmission]) -> dict[tuple[
     return inertia
 
 
-def _span(
-    tree: Tree, poses: dict[Node, Pose], stretch: Stretch
-) -> tuple[Any, list[tuple[Frame, Frame, Vector]]]:
+def _span(tree: Tree, poses: dict[Node, Pose], stretch: Stretch) -> tuple[Any, list[tuple[Frame, Frame, Vector]]]:
     """Length of a stretch, and its straight pieces: both ends, on the bodies that carry them, and the direction."""
     start, end = (site_frame(tree, poses, site) for site in (stretch.start, stretch.end))
     if stretch.geom < 0:
         path = straight(ZERO3, apart(end, start))
         return path.length, [(start, end, path.leaves)]
     geom = geom_frame(tree, poses, stretch.geom)
-    ends = [site_in_geom(tree, poses, site, stretch.geom) for site in (stretch.start, stretch.end)]
+    near, far = (site_in_geom(tree, poses, site, stretch.geom) for site in (stretch.start, stretch.end))
     path = wrap(
         tree.run,
-        *ends,
-        radius=float(tree.model.geom_size[stretch.geom, 0]),
+        near,
+        far,
+        float(tree.model.geom_size[stretch.geom, 0]),
         cylinder=stretch.cylinder,
         side=site_in_geom(tree, poses, stretch.side, stretch.geom) if stretch.side >= 0 else None,
     )
@@ -138,8 +137,8 @@ def _drift(
     qvel: list[Any],
     tendon: int,
 ) -> Any:
-    """(d/dt J) qvel of a tendon that goes round no geom: with u the direction of a stretch and v how fast its ends leave
-    each other, u (d/dt v) + (v^2 - (u v)^2) / length. Accelerations are without gravity."""
+    """(d/dt J) qvel of a tendon that goes round no geom: u (d/dt v) + (v^2 - (u v)^2) / length, u the direction of a
+    stretch and v how fast its ends part. Accelerations are without gravity."""
     total: Any = 0.0
     for stretch in stretches(tree.model, tendon):
         end, start = (site_frame(tree, poses, site) for site in (stretch.end, stretch.start))

@@ -162,8 +162,8 @@ def path_inside(run: Any, ends: list[Vector], radius: float) -> PlanarPath:
 
 
 def _reflection(run: Any, ends: list[Vector], radius: float) -> Vector:
-    """The point of the circle where the path makes the same angle with it on both sides; the middle one where the search
-    fails.
+    """The point of the circle where the path makes the same angle with it on both sides; where the search fails, the
+    middle one.
 
     Seen from the centre, the ends are asin(A sin x) and asin(B sin x) less than x away from the point, for that angle
     x, A and B the radius over the ends' distances: Newton's method on f(x) = asin(A sin x) + asin(B sin x) - 2 x + G, G

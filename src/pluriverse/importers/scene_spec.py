@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pluriverse import constants
 from pluriverse.collision_pairs import unsupported_pairs_text, without_self_collision
 from pluriverse.errors import GenesisException
+from pluriverse.importers.key_controls import put_key_controls, take_key_controls
 from pluriverse.importers.mjcf import (
     adopt_compiler_settings,
     adopt_scene_settings,
@@ -110,6 +111,10 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
         mj_model = spec.compile()
     except ValueError as error:
         raise GenesisException(f"MuJoCo cannot compile the scene: {without_prefixes(str(error), labels)}") from error
+    for k, count in enumerate(counts):
+        before = counts[:k]
+        firsts = sum(c.keyframes for c in before), sum(c.actuators for c in before)
+        put_key_controls(mj_model, count.key_controls, *firsts)
     owners = _owners(mj_model, counts)
     refuse_unsupported(mj_model, labels, owners)
 
@@ -138,6 +143,7 @@ class _Counts:
     actuators: int
     equalities: int
     keyframes: int
+    key_controls: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 def _add_entity(spec: mujoco.MjSpec, index: int, source: EntitySource, child: mujoco.MjSpec | None) -> _Counts:
@@ -155,6 +161,7 @@ def _add_entity(spec: mujoco.MjSpec, index: int, source: EntitySource, child: mu
         actuators=len(child.actuators),
         equalities=len(child.equalities),
         keyframes=len(child.keys),
+        key_controls=take_key_controls(child),
     )
     adopt_scene_settings(child, spec)
     frame = spec.worldbody.add_frame(pos=source.morph.pos or (0, 0, 0), quat=source.morph.rotation)

@@ -70,10 +70,12 @@ class RigidOptions(Options):
     """Geoms with sliding friction resist turning about the contact normal too (condim 4)."""
     enable_rolling_friction: bool = False
     """Geoms with sliding friction resist turning and rolling too (condim 6)."""
+    max_contacts: int | None = None
+    """Contacts of an environment for which there is room; what is beyond is lost, and said. None: all that can be, or
+    in scenes of many geoms what a heap of them has."""
 
     # hints to Genesis's algorithms and capacities of its buffers, accepted without effect
     max_collision_pairs: int = 150
-    max_contacts: int | None = None
     multiplier_collision_broad_phase: int = 8
     max_dynamic_constraints: int = 8
     IK_max_targets: int = 6
@@ -106,6 +108,7 @@ class RigidOptions(Options):
             ("ls_iterations", "an integer >= 1", self.ls_iterations >= 1),
             ("tolerance", "a number >= 0", self.tolerance is None or self.tolerance >= 0),
             ("ls_tolerance", "a number >= 0", self.ls_tolerance >= 0),
+            ("max_contacts", "an integer >= 1", self.max_contacts is None or self.max_contacts >= 1),
             ("impratio", "a number > 0", self.impratio is None or self.impratio > 0),
         ):
             if not allowed:

@@ -28,6 +28,7 @@ def step_settings(model: Model, rigid: RigidOptions) -> StepSettings:
         impratio=opt.impratio,
         cone="elliptic" if opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else "pyramidal",
         contacts=constraints and enabled("CONTACT"),
+        max_contacts=rigid.max_contacts,
         limits=constraints and enabled("LIMIT"),
         equalities=constraints and enabled("EQUALITY"),
         friction_loss=constraints and enabled("FRICTIONLOSS"),

@@ -9,10 +9,12 @@ from pluriverse.control_laws import control_laws
 from pluriverse.model import Model
 from pluriverse.solver.broadcasting import column, copy_envs, fill_envs
 from pluriverse.solver.indexing import Envs
-from pluriverse.step import NON_FINITE, UNCONVERGED
+from pluriverse.status_bits import BITS, CONTACT_OVERFLOW, NON_FINITE, UNCONVERGED
+from pluriverse.trace.source import Target
 
 STATUS_NON_FINITE = NON_FINITE  # the environment met a NaN or an infinity; it is frozen until it is reset
 STATUS_SOLVER_LIMIT = UNCONVERGED  # the constraint solver has stopped at its iteration limit
+STATUS_CONTACT_OVERFLOW = CONTACT_OVERFLOW  # contacts were lost, because there was no room for them
 
 _CPU_LANES = 16  # environments in one vector of a CPU kernel
 
@@ -34,11 +36,13 @@ class State:
     gravity: (3, N), [m/s^2], world frame.
     control: (n_laws, 5, N), the coefficients (c0, c1, c2, lo, hi) of `control_laws`.
     status: (1, N) int32, the STATUS bits.
-    status_alarm: (2,) int32 in host memory, 1 where that bit has risen in some environment: kernels write it.
+    status_alarm: (3,) int32 in host memory by bit, 0 until it has risen in some environment: kernels write it. Of
+        lost contacts it says for how many there should have been room, in `together` environments.
     """
 
     def __init__(self, model: Model, n_envs: int, device: torch.device, dtype: torch.dtype) -> None:
         self.n_envs = max(n_envs, 1)
+        self.together = Target(device.type == "cuda", dtype.itemsize == 8).together  # environments that share lists
         self.n_padded = self.n_envs if device.type == "cuda" else -(-self.n_envs // _CPU_LANES) * _CPU_LANES
         # One buffer behind five names, so that a reset is one copy.
         self.parts = (model.nq, model.nv, model.nv, model.na, 7 * model.nmocap)
@@ -50,7 +54,7 @@ class State:
         self.gravity = self.motion.new_zeros(3, self.n_padded)
         self.control = self.motion.new_zeros(len(control_laws(model)), 5, self.n_padded)
         self.status = self.motion.new_zeros(1, self.n_padded, dtype=torch.int32)
-        self.status_alarm = torch.zeros(2, dtype=torch.int32, pin_memory=device.type == "cuda")
+        self.status_alarm = torch.zeros(len(BITS), dtype=torch.int32, pin_memory=device.type == "cuda")
         self.qpos.copy_(column(model.qpos0, self.qpos))
         self.mocap.copy_(column(mocap_rest(model), self.mocap))
         self.eq_active.copy_(column(model.eq_active0.astype(float), self.eq_active))

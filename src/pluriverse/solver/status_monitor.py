@@ -6,7 +6,8 @@ import torch
 
 from pluriverse.errors import GenesisException
 from pluriverse.logging import logger
-from pluriverse.solver.state import STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+from pluriverse.solver.state import STATUS_CONTACT_OVERFLOW, STATUS_NON_FINITE, STATUS_SOLVER_LIMIT, State
+from pluriverse.status_bits import BITS
 
 PERIOD = 10  # steps between looks
 
@@ -16,6 +17,8 @@ _MEANING = {
     STATUS_NON_FINITE: "met a NaN or an infinity and stand still until they are reset; get_error_envs_mask() has them",
     STATUS_SOLVER_LIMIT: "stopped the constraint solver at its iteration limit, so that their constraint forces are "
     "approximate; RigidOptions(iterations=...) raises it",
+    STATUS_CONTACT_OVERFLOW: "had more contacts than there is room for, and lost some; "
+    "RigidOptions(max_contacts={room}) makes room for what has been seen and a quarter more",
 }
 
 
@@ -29,6 +32,7 @@ class StatusMonitor:
     def __init__(self, state: State, faults: torch.Tensor, *, strict: bool) -> None:
         self._status = state.status[0, : state.n_envs]
         self._alarm = state.status_alarm.numpy()
+        self._together = state.together
         self._faults = faults
         self._strict = strict
         self._reported = 0
@@ -40,9 +44,9 @@ class StatusMonitor:
         """Report what has become known. Raises for faults, and for status if strict."""
         if self._asynchronous and torch.cuda.is_current_stream_capturing():
             return  # a graph must not hold the host's part
-        for bit, risen in zip(_MEANING, self._alarm, strict=True):
+        for bit, risen in zip(BITS, self._alarm.tolist(), strict=True):
             if risen and not self._reported & bit:
-                self._report_status(bit)
+                self._report_status(bit, risen)
         self._look_at_faults()
 
     def _look_at_faults(self) -> None:
@@ -65,12 +69,14 @@ class StatusMonitor:
         self._reported = 0
         self._alarm[:] = 0
 
-    def _report_status(self, bit: int) -> None:
+    def _report_status(self, bit: int, alarm: int) -> None:
+        """Says which environments are in trouble; alarm: what the kernel said about it."""
         envs = torch.nonzero(self._status & bit).flatten().tolist()  # waits, once for each kind of trouble
         if not envs:  # reset meanwhile
             return
+        room = -(-5 * alarm // (4 * self._together))
         listed = ", ".join(map(str, envs[:_SHOWN])) + (", ..." if len(envs) > _SHOWN else "")
-        text = f"{len(envs)} of {len(self._status)} environments ({listed}) {_MEANING[bit]}."
+        text = f"{len(envs)} of {len(self._status)} environments ({listed}) {_MEANING[bit].format(room=room)}."
         if self._strict:
             raise GenesisException(f"strict=True: {text}")
         self._reported |= bit

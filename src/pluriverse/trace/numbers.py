@@ -14,10 +14,11 @@ class Cell:
 
 
 class NumberRecords:
-    """A list of records."""
+    """A list of records, of `capacity` at most where it is bounded."""
 
-    def __init__(self, fields: dict[str, str]) -> None:
+    def __init__(self, fields: dict[str, str], capacity: int, bounded: bool) -> None:
         self.fields: dict[str, list[Any]] = {name: [] for name in fields}
+        self.capacity, self.bounded, self.wanted = max(capacity, 1), bounded, 0
 
     def __getattr__(self, name: str) -> list[Any]:
         if name == "fields" or name not in self.fields:
@@ -28,14 +29,22 @@ class NumberRecords:
         return len(next(iter(self.fields.values())))
 
     def append(self, **values: Any) -> None:
+        self.wanted += 1
+        if self.lost:
+            return
         for name, column in self.fields.items():
             column.append(values.get(name))
+
+    @property
+    def lost(self) -> bool:
+        return self.bounded and self.wanted > self.capacity
 
     @property
     def any(self) -> bool:
         return len(self) > 0
 
     def clear(self) -> None:
+        self.wanted = 0
         for column in self.fields.values():
             column.clear()
 
@@ -62,7 +71,7 @@ class NumberFlags:
     def test(self, bit: int) -> bool:
         return bool(self.word & bit)
 
-    def raise_where(self, condition: bool, bit: int, number: int) -> None:
+    def raise_where(self, condition: bool, bit: int, number: int, value: int = 1) -> None:
         if condition:
             self.word |= bit
 
@@ -70,7 +79,8 @@ class NumberFlags:
 class Numbers:
     """Runs the maths on Python floats, one environment, one lane."""
 
-    lanes = 1
+    lanes = together = 1
+    rounding = 2.0**-53  # the largest relative error of one rounding
 
     def __init__(self, buffers: dict[str, list[float]] | None = None, counts: dict[str, int] | None = None) -> None:
         self.buffers = buffers or {}
@@ -104,8 +114,8 @@ class Numbers:
     def resize(self, array: list[float], size: int) -> None:
         array.extend([0.0] * (size - len(array)))
 
-    def records(self, name: str, fields: dict[str, str], capacity: int) -> NumberRecords:
-        return NumberRecords(fields)
+    def records(self, name: str, fields: dict[str, str], capacity: int, *, bounded: bool = False) -> NumberRecords:
+        return NumberRecords(fields, capacity, bounded)
 
     def buffer(self, name: str) -> NumberBuffer:
         return NumberBuffer(self.buffers[name])

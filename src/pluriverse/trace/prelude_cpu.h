@@ -58,13 +58,14 @@ INLINE F SIN(F x) { F s, c; sine_cosine(x, &s, &c); return s; }
 INLINE F COS(F x) { F s, c; sine_cosine(x, &s, &c); return c; }
 #endif
 
+#define ALARM(alarm, value) do { if (*(volatile int*)(alarm) < (value)) *(volatile int*)(alarm) = (value); } while (0)
 #if LANE_COUNT == 1
 #define READ(buffer, row) (F)(*(const F_anywhere*)(buffer + (size_t)(row) * stride + env))
 #define WRITE(buffer, row, value) *(F_anywhere*)(buffer + (size_t)(row) * stride + env) = (value)
 #define TEST(word, bit) __builtin_convertvector((*(const W_anywhere*)(word + env) & (bit)) != 0, M)
-#define RAISE(word, condition, bit, alarm) do { \
+#define RAISE(word, condition, bit, alarm, value) do { \
   W raised = __builtin_convertvector(condition, W) & (bit) & ~*(const W_anywhere*)(word + env); \
-  if (__builtin_reduce_or(raised)) { *(W_anywhere*)(word + env) |= raised; *(volatile int*)(alarm) = 1; } } while (0)
+  if (__builtin_reduce_or(raised)) { *(W_anywhere*)(word + env) |= raised; ALARM(alarm, value); } } while (0)
 #define LANE_SUM(x) (x)
 #define LANE_ANY(m) (m)
 #else
@@ -72,8 +73,8 @@ INLINE F COS(F x) { F s, c; sine_cosine(x, &s, &c); return c; }
 #define WRITE(buffer, row, value) lane_write(buffer, row, stride, env, value)
 #define WRITE_LANES WRITE
 #define TEST(word, bit) ((M){} - (I1)((word[env] & (bit)) != 0))
-#define RAISE(word, condition, bit, alarm) do { \
-  if ((condition)[0] && !(word[env] & (bit))) { word[env] |= (bit); *(volatile int*)(alarm) = 1; } } while (0)
+#define RAISE(word, condition, bit, alarm, value) do { \
+  if ((condition)[0] && !(word[env] & (bit))) { word[env] |= (bit); ALARM(alarm, value); } } while (0)
 struct Rows { int row[WIDTH]; };
 #define LANE_ROWS(...) Rows{{__VA_ARGS__}}
 #define LANES(...) (F){__VA_ARGS__}

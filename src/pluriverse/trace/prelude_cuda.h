@@ -21,8 +21,9 @@ template <typename E> struct Rows { T* first; size_t stride; INLINE E& operator[
 #define WRITE_LANES(buffer, row, value) buffer[(size_t)(row) * stride + env] = (value)
 #define WRITE(buffer, row, value) do { if (lane == 0) WRITE_LANES(buffer, row, value); } while (0)
 #define TEST(word, bit) ((word[env] & (bit)) != 0)
-#define RAISE(word, condition, bit, alarm) do { \
-  if (lane == 0 && (condition) && !(word[env] & (bit))) { word[env] |= (bit); *(volatile int*)(alarm) = 1; } } while (0)
+#define ALARM(alarm, value) do { if (*(volatile int*)(alarm) < (value)) *(volatile int*)(alarm) = (value); } while (0)
+#define RAISE(word, condition, bit, alarm, value) do { \
+  if (lane == 0 && (condition) && !(word[env] & (bit))) { word[env] |= (bit); ALARM(alarm, value); } } while (0)
 
 INLINE T ABS(T x) { return fabs(x); }
 INLINE T MIN(T a, T b) { return b < a ? b : a; }  // a NaN in the first operand stays, as in Python

@@ -138,6 +138,8 @@ class Printer:
             return f"MASK({self._operand(args[0])} == {self._operand(args[1])})", weight
         if op == "any":
             return f"MASK({args[0].name}_n > 0)", weight
+        if op in ("lost", "wanted"):
+            return f"{args[0].name}_{op}", weight
         if op == "lane_rows":
             return f"LANE_ROWS({', '.join(self._operand(a) for a in args)})", weight
         if op == "lane_pick":
@@ -158,6 +160,8 @@ class Printer:
             return f"LANES({', '.join(self._number(x) for x in args)})", weight
         if op == "count":
             return args[0], weight
+        if op == "rounding":
+            return self._value(2.0**-53 if self.double else 2.0**-24, FLOAT), weight
         raise ValueError(f"no text for operation {op!r}")
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -183,8 +187,12 @@ class Printer:
             for field in records.fields.values():
                 self._declare_array(field)
             self._line(f"int {records.name}_n = 0;")
+            if records.bounded:
+                self._line(f"int {records.name}_wanted = 0; M {records.name}_lost = FALSE_MASK;")
         else:
             self._line(f"{records.name}_n = 0;")
+            if records.bounded:
+                self._line(f"{records.name}_wanted = 0; {records.name}_lost = FALSE_MASK;")
 
     def _set(self, variable: Variable, value: Any) -> None:
         self._line(f"{variable.name} = {self._masked(variable, variable.name, value)};")
@@ -195,6 +203,12 @@ class Printer:
 
     def _append(self, records: Any, values: dict[str, Any]) -> None:
         mask = self._mask()
+        if records.bounded:
+            self._line(f"++{records.name}_wanted;")
+            self._line(f"if ({records.name}_n >= {records.capacity}) {{")
+            lost = mask if self.vector and mask else "TRUE_MASK"
+            self._line(f"{records.name}_lost = {records.name}_lost | {lost};")
+            self._line("} else {")
         for name, value in values.items():
             field = records.fields[name]
             text = self._value(value, field.kind)
@@ -202,13 +216,18 @@ class Printer:
                 text = f"SELECT({mask}, {text}, SPLAT(0))"
             self._line(f"{field.name}[{records.name}_n] = {text};")
         self._line(f"++{records.name}_n;")
+        if records.bounded:
+            self._line("}")
 
     def _write(self, buffer: Any, row: Any, value: Any) -> None:
         write = "WRITE_LANES" if isinstance(row, tuple) and len(set(row)) > 1 else "WRITE"
         self._line(f"{write}({buffer.name}, {self._row(row)}, {self._value(value, FLOAT)});")
 
-    def _raise(self, flags: Any, condition: Any, bit: int, number: int) -> None:
-        self._line(f"RAISE({flags.name}, {self._value(condition, BOOL)}, {bit}, {flags.alarm} + {number});")
+    def _raise(self, flags: Any, condition: Any, value: Any, bit: int, number: int) -> None:
+        raised, mask = self._value(condition, BOOL), self._mask()
+        if self.vector and mask:
+            raised = f"{mask} & {raised}"
+        self._line(f"RAISE({flags.name}, {raised}, {bit}, {flags.alarm} + {number}, {self._operand(value)});")
 
     def _block(self, block: Block) -> None:
         header = block.header

@@ -22,7 +22,7 @@ from typing import Any
 
 from .expression import BOOL, FLOAT, INT, Expr, LaneConstant
 
-IMPURE = {"load", "element", "read", "flag", "any"}  # values that depend on when they are read
+IMPURE = {"load", "element", "read", "flag", "any", "lost", "wanted"}  # values that depend on when they are read
 
 
 class Block:
@@ -73,10 +73,13 @@ class Records:
     On CPU lanes a record belongs to several environments at once: where an environment did not append, its float
     fields are 0, so a record of zeros must contribute nothing to whatever is summed over the records. Int fields are
     the same for all lanes.
+
+    A list that is not `bounded` has room for all that is ever appended. One that is stores no more than its capacity:
+    `lost` says in which environments an `append` found no room, `wanted` how many records there would be.
     """
 
-    def __init__(self, program: Program, name: str, fields: dict[str, str], capacity: int) -> None:
-        self.program, self.name, self.capacity = program, name, max(capacity, 1)
+    def __init__(self, program: Program, name: str, fields: dict[str, str], capacity: int, bounded: bool) -> None:
+        self.program, self.name, self.capacity, self.bounded = program, name, max(capacity, 1), bounded
         self.fields = {k: Array(program, f"{name}_{k}", self.capacity, kind, True) for k, kind in fields.items()}
         program.state(("clear", self))
 
@@ -97,6 +100,16 @@ class Records:
     def any(self) -> Any:
         """Whether there is a record."""
         return self.program.impure("any", self, kind=BOOL)
+
+    @property
+    def lost(self) -> Any:
+        """Whether this environment appended a record that found no room since the list was last cleared."""
+        return self.program.impure("lost", self, kind=BOOL) if self.bounded else False
+
+    @property
+    def wanted(self) -> Any:
+        """How many records were appended since the list was last cleared, those without room included."""
+        return self.program.impure("wanted", self, kind=INT)
 
     def clear(self) -> None:
         self.program.state(("clear", self))
@@ -123,7 +136,8 @@ class Buffer:
 
 class Flags:
     """A row of int32 status words in global memory, one per environment. Where a bit is raised that was not up, word
-    `number` of the array `<name>_alarm` becomes 1, so that the host need not look at every environment."""
+    `number` of the array `<name>_alarm` becomes `value`, if it was less, so that the host need not look at every
+    environment."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name, self.alarm = program, name, f"{name}_alarm"
@@ -131,8 +145,8 @@ class Flags:
     def test(self, bit: int) -> Any:
         return self.program.impure("flag", self, bit, kind=BOOL)
 
-    def raise_where(self, condition: Any, bit: int, number: int) -> None:
-        self.program.state(("raise", self, condition, bit, number))
+    def raise_where(self, condition: Any, bit: int, number: int, value: Any = 1) -> None:
+        self.program.state(("raise", self, condition, value, bit, number))
 
 
 class Table:
@@ -148,10 +162,11 @@ class Table:
 
 
 class Program:
-    """Records a computation for one environment, on `lanes` lanes."""
+    """Records a computation for one environment, on `lanes` lanes. together: environments that will share lists of
+    records, those of a CPU vector."""
 
-    def __init__(self, lanes: int = 1) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: int = 1, together: int = 1) -> None:
+        self.lanes, self.together = lanes, together
         self.block = self.root = Block(None, "root", {})
         self.buffers: list[Buffer] = []
         self.flags: list[Flags] = []
@@ -236,14 +251,18 @@ class Program:
         """Sets the size of an array that was made before it was known."""
         array.size = size
 
-    def records(self, name: str, fields: dict[str, str], capacity: int) -> Records:
-        return Records(self, self._name(name), fields, capacity)
+    def records(self, name: str, fields: dict[str, str], capacity: int, *, bounded: bool = False) -> Records:
+        return Records(self, self._name(name), fields, capacity, bounded)
 
     def buffer(self, name: str) -> Buffer:
         self.buffers.append(Buffer(self, name))
         return self.buffers[-1]
 
     def flag_row(self, name: str) -> Flags:
+        """The status words of this name, which any part of the program may ask for."""
+        for flags in self.flags:
+            if flags.name == name:
+                return flags
         self.flags.append(Flags(self, name))
         return self.flags[-1]
 
@@ -259,6 +278,11 @@ class Program:
                 return table
         self.tables.append(Table(self, self._name("table"), tuple(values), kind))
         return self.tables[-1]
+
+    @property
+    def rounding(self) -> Any:
+        """The largest relative error of one rounding, of the precision that the program is printed for."""
+        return self.node("rounding")
 
     def gather(self, table: Table, number: Any) -> Any:
         """The entry of a table of floats at a place that differs between environments, kept as a float."""

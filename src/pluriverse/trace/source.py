@@ -33,6 +33,11 @@ class Target:
         """Scalars in a CPU vector."""
         return VECTOR_BYTES // (8 if self.double else 4)
 
+    @property
+    def together(self) -> int:
+        """Environments that share lists of records."""
+        return 1 if self.cuda else self.width
+
 
 @dataclass(frozen=True)
 class Source:
