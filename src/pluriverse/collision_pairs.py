@@ -17,7 +17,7 @@ GEOM_TYPE_NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinde
 # The geom types between which contacts are computed, the smaller type first.
 WRITTEN_KINDS = frozenset(
     [(PLANE, other) for other in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)]
-    + [(SPHERE, SPHERE), (SPHERE, CAPSULE), (CAPSULE, CAPSULE)]
+    + [(SPHERE, SPHERE), (SPHERE, CAPSULE), (CAPSULE, CAPSULE), (SPHERE, CYLINDER), (SPHERE, BOX), (CAPSULE, BOX), (BOX, BOX)]
 )
 
 _DISABLE_FILTERPARENT = 1 << 10  # mjDSBL_FILTERPARENT
