@@ -7,22 +7,27 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import pluriverse
 from pluriverse.errors import GenesisException
 from pluriverse.runtime import runtime
+from pluriverse.trace import workspace
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Source, Target, print_source, write_atomically
+from pluriverse.trace.workspace import workspace_rows
 
 # Traces, compiles and runs one small kernel; prints whether Warp compiled it or found it compiled, and its text's hash.
 CHILD = """
 import contextlib, hashlib, io, json, sys, torch
 import pluriverse as gs
 from pluriverse.runtime import runtime
+from pluriverse.trace import workspace
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Target, cached_source
@@ -53,6 +58,7 @@ SMALL = """
 import os, signal, torch
 import pluriverse as gs
 from pluriverse.runtime import runtime
+from pluriverse.trace import workspace
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Target, print_source
@@ -181,3 +187,35 @@ def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
     compiled = [answer for answer in answers if "(compiled)" in answer["log"]]
     found = [answer for answer in answers if "(cached)" in answer["log"]]
     assert (len(compiled), len(found)) == (1, 2), answers
+
+
+def test_workspace_changes_nothing(run_program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays, ints and records in local memory, and in the workspace: the same bits, for more vectors than one."""
+
+    def program() -> Program:
+        run = Program()
+        x, y = run.buffer("x"), run.buffer("y")
+        values, order = run.array(200), run.array(100, kind="int")
+        for i in run.range(200):
+            values[i] = x.read(i)
+        for i in run.range(100):
+            order[i] = 199 - 2 * i
+        found = run.records("found", {"at": "int", "size": "float"}, 200)
+        for i in run.range(100):
+            value = values[order[i]]
+            for _ in run.when(value > 0.0):
+                found.append(at=order[i], size=value * value)
+        total = run.variable(0.0)
+        for k in run.each(found):
+            total.value = total.value + found.size[k] * values[found.at[k] - 1]
+        y.write(0, total.value)
+        return run
+
+    arrays = {"x": np.random.default_rng(0).normal(size=(200, 40)), "y": np.zeros((1, 40))}
+    assert workspace_rows(program())[1] == 0
+    local = run_program(program(), arrays)["y"]
+    monkeypatch.setattr(workspace, "BUDGET", 0)
+    assert workspace_rows(program())[1] == 200 + 100 + 400
+    assert (run_program(program(), arrays)["y"] == local).all()
+    expected = [sum(c[k] ** 2 * c[k - 1] for k in range(199, 0, -2) if c[k] > 0) for c in arrays["x"].T]
+    np.testing.assert_allclose(local[0], expected)
