@@ -14,14 +14,15 @@ import pytest
 import torch
 
 import physics_models
+from pluriverse.control_delays import memory_size
 from pluriverse.control_laws import clamped_sums, control_laws
 from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.tendons import tendon_inertia
 from pluriverse.dynamics.tree import Tree
 from pluriverse.model import Model
-from pluriverse.solver.state import State, mocap_rest
 from pluriverse.smooth import Smooth, smooth_forces
+from pluriverse.solver.state import State, mocap_rest
 from pluriverse.step import Inputs, StepSettings, step
 from pluriverse.step_kernel import StepKernel
 from pluriverse.trace.numbers import Numbers
@@ -222,7 +223,8 @@ class FloatStep:
         self.run = Numbers(buffers)
         self.inputs = Inputs.of(self.model, self.run)
         self.tree = Tree(self.model, self.run, self.inputs.mocap)
-        self.qpos, self.qvel, self.act = sample.qpos.tolist(), sample.qvel.tolist(), sample.act.tolist()
+        self.qpos, self.qvel = sample.qpos.tolist(), sample.qvel.tolist()
+        self.act = sample.act.tolist() + [0.0] * (memory_size(self.model) - len(sample.act))
         self.warmstart = sample.warmstart.tolist()
 
     def smooth(self) -> Smooth:
@@ -241,7 +243,7 @@ class FloatStep:
         now = self.qpos, self.qvel, self.act
         qpos, qvel, act, unconverged = step(self.tree, *now, qacc, self.inputs, self.settings)
         assert not unconverged
-        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos), np.array(act))
+        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos), np.array(act[: self.model.na]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +311,7 @@ def state_of(
         state.qvel[:, k] = torch.tensor(sample.qvel)
         state.qacc[:, k] = torch.tensor(sample.warmstart)
         state.control[:, :, k] = torch.tensor(control_rows(mj_model, sample.ctrl))
-        state.ctrl[:, k], state.act[:, k] = torch.tensor(sample.ctrl), torch.tensor(sample.act)
+        state.ctrl[:, k], state.act[: len(sample.act), k] = torch.tensor(sample.ctrl), torch.tensor(sample.act)
         if sample.mocap is not None:
             state.mocap[:, k] = torch.tensor(sample.mocap)
         if sample.eq_active is not None:

@@ -26,7 +26,8 @@ def test_general_actuators_are_no_laws() -> None:
     xml = """<mujoco><option actuatorgroupdisable="3"/><worldbody><body><joint name="a"/><geom size=".1"/>
       <site name="s"/><body><joint name="b" type="ball"/><geom size=".1"/></body></body></worldbody><actuator>
       <motor joint="a"/><motor joint="a" group="3"/><motor site="s"/><motor joint="b"/><intvelocity joint="a" kp="1"
-      actrange="-1 1"/><general joint="a" gaintype="affine" gainprm="1 2"/><pid joint="a" kp="1"/></actuator></mujoco>"""
+      actrange="-1 1"/><general joint="a" gaintype="affine" gainprm="1 2"/><pid joint="a" kp="1"/></actuator>
+      </mujoco>"""
     model = Model.from_mujoco(mujoco.MjModel.from_xml_string(xml))
     assert control_laws(model) == (ControlLaw(0, 0), *(ControlLaw(dof, -1) for dof in (1, 2, 3)))
     assert general_actuators(model) == (1, 2, 3, 4, 5, 6)

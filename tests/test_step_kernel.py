@@ -40,7 +40,9 @@ from pluriverse.trace.source import Target, print_source
 pytestmark = pytest.mark.usefixtures("gs_cpu")
 
 CPU = torch.device("cpu")
-MODELS = ["four_legs", "round", "shapes", "limits", "actuators", "four_bar", "tendons", "wrapping"]
+MODELS = [
+    "four_legs", "round", "shapes", "limits", "actuators", "four_bar", "tendons", "wrapping", "activations", "fluid",
+]  # fmt: skip
 N = 33  # environments: two full vectors and one of a third
 KKT_SINGLE = 1e-4  # a missed row leaves more than a hundredth
 
@@ -235,15 +237,15 @@ def test_kernel_steps_the_state_that_it_is_given() -> None:
 # ---- lanes: the CUDA form of code, run as CPU vectors ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lanes", [2, 4])
-def test_lanes_make_no_difference(lanes: int) -> None:
-    mj_model = load("four_legs")
+@pytest.mark.parametrize(("lanes", "integrator"), [(2, "IMPLICITFAST"), (4, "IMPLICITFAST"), (4, "RK4")])
+def test_lanes_make_no_difference(lanes: int, integrator: str) -> None:
+    mj_model = load("four_legs", integrator=int(getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")))
     model, batch = Model.from_mujoco(mj_model), samples(mj_model, 9)
-    expected = results(stepped("four_legs", batch, torch.float64, path="sweep"))
+    expected = [mujoco_step(mj_model, sample) for sample in batch]
     state = state_of(mj_model, batch, torch.float64)
     state.qpos[-1, 3] = 1e19  # too far, and known to the last limb's lane only: a knee feels no limit
     target = Target(cuda=False, double=True)
-    source = print_source(trace_step(model, settings_of(mj_model), lanes), target, f"four_legs_{lanes}_lanes")
+    source = print_source(trace_step(model, settings_of(mj_model), lanes), target, f"{integrator}_{lanes}_lanes")
     assert source.envs_per_thread == 1
     runtime.warp()
     kernel = Kernel(source, target, "cpu", runtime.cache_dir() / "kernels")

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -16,9 +17,9 @@ GEOM_TYPE_NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinde
 
 # The geom types between which contacts are computed, the smaller type first.
 WRITTEN_KINDS = frozenset(
-    [(PLANE, other) for other in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)]
-    + [(SPHERE, other) for other in (SPHERE, CAPSULE, CYLINDER, BOX)]
-    + [(CAPSULE, CAPSULE), (CAPSULE, BOX), (BOX, BOX)]
+    (one, other)
+    for one, other in combinations_with_replacement((PLANE, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
+    if (one, other) != (PLANE, PLANE)
 )
 
 _DISABLE_FILTERPARENT = 1 << 10  # mjDSBL_FILTERPARENT

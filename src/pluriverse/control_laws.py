@@ -54,6 +54,7 @@ def is_law(model: Model, actuator: int) -> bool:
     return bool(
         model.jnt_type[model.actuator_trnid[actuator, 0]] >= SLIDE
         and model.actuator_dyntype[actuator] == NO_DYNAMICS
+        and not model.actuator_delay[actuator]
         and constant_gain
         and bias <= AFFINE_BIAS
     )
@@ -78,6 +79,11 @@ def clamps_controls(model: Model) -> bool:
 def actuator_of_control(model: Model) -> np.ndarray:
     """(nu,) the actuator that each control belongs to."""
     return np.repeat(np.arange(model.nactuator), model.actuator_ctrlnum)
+
+
+def one_law_each(model: Model) -> bool:
+    """Whether no dof has more than its one law: no further laws, no general actuators, no sums that are clamped."""
+    return len(control_laws(model)) == model.nv and not general_actuators(model) and not clamped_sums(model)
 
 
 def clamped_sums(model: Model) -> frozenset[int]:

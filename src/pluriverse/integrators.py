@@ -102,8 +102,9 @@ def _momentum_forces(tree: Tree, smooth: Smooth, qacc: dict[int, Any]) -> tuple[
     return pull, {d: smooth.armature[d] * a for d, a in qacc.items()}
 
 
-Forward = Callable[[list[Any], list[Any], list[Any]], tuple[Smooth, Any]]
-"""Moves qacc to the acceleration at qpos, qvel and act; returns the smooth part, and whether the solver ran out."""
+Forward = Callable[[list[Any], list[Any], list[Any], Any], tuple[Smooth, Any]]
+"""Moves qacc to the acceleration at qpos, qvel, act and the share of the step that has passed; returns the smooth part,
+and whether the solver ran out."""
 
 
 def runge_kutta_step(
@@ -133,7 +134,7 @@ def runge_kutta_step(
     for i in run.range(len(WEIGHT)):
         now = [q[k].value if k in q else None for k in range(model.nq)]
         speed = by_dof(tree, {d: x.value for d, x in v.items()})
-        smooth, ran_out = forward(now, speed, [x.value for x in w])
+        smooth, ran_out = forward(now, speed, [x.value for x in w], since[i])
         exhausted.value = exhausted.value | ran_out
         for drive in smooth.drives:
             if drive.actuator in lengths:

@@ -11,7 +11,7 @@ from pluriverse.constraints.contacts import Contacts
 from pluriverse.constraints.looped_problem import LoopedProblem, looped_motion_table
 from pluriverse.constraints.newton import NewtonOptions, minimise
 from pluriverse.constraints.pair_loops import PairLoops, loop_groups
-from pluriverse.control_laws import general_actuators
+from pluriverse.control_laws import one_law_each
 from pluriverse.dynamics.fluid import has_medium
 from pluriverse.dynamics.integrate import integrate_positions
 from pluriverse.dynamics.replicas import Shifted, tree_groups
@@ -88,7 +88,7 @@ def loops_pay(tree: Tree, settings: StepSettings) -> bool:
     ties trees together but contacts."""
     model = tree.model
     looped = sum(group.count * len(group.nodes) for group in tree_groups(tree) if group.count >= FEWEST)
-    plain = not (model.neq or model.ntendon or model.nmocap or has_medium(model) or general_actuators(model))
+    plain = not (model.neq or model.ntendon or model.nmocap or has_medium(model)) and one_law_each(model)
     simple = settings.integrator in ("Euler", "implicitfast", "approximate_implicitfast")
     return plain and simple and model.nv > LARGE and 2 * looped > len(tree.nodes)
 

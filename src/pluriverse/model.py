@@ -247,6 +247,8 @@ class Model:
     actuator_actlimited: np.ndarray = _array("nactuator", "activation is clamped")
     actuator_actrange: np.ndarray = _array("nactuator 2", "range of the activation")
     actuator_actearly: np.ndarray = _array("nactuator", "the force uses the next step's activation")
+    actuator_delay: np.ndarray = _array("nactuator", "how late the control acts [s]")
+    actuator_history: np.ndarray = _array("nactuator 2", "controls that are remembered; order of interpolation")
     actuator_cranklength: np.ndarray = _array("nactuator", "length of a slider-crank's rod [m]")
     actuator_group: np.ndarray = _array("nactuator", "group, by which actuators are disabled")
     actuator_acc0: np.ndarray = _array("nout", "acceleration by unit force at qpos0, which scales muscles")

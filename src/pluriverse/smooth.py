@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FAR = 1e18  # beyond: not a state
 
+
 @dataclass(eq=False)
 class Smooth:
     """Places, inertias, forces. Dicts by dof, by pair of dofs or by body."""
@@ -46,9 +47,18 @@ class Smooth:
 
 
 def smooth_forces(
-    tree: Tree, qpos: list[Any], qvel: list[Any], act: list[Any], inputs: Inputs, settings: StepSettings
+    tree: Tree,
+    qpos: list[Any],
+    qvel: list[Any],
+    act: list[Any],
+    inputs: Inputs,
+    settings: StepSettings,
+    elapsed: Any = 0.0,
 ) -> Smooth:
-    """The smooth part of the step: no constraints yet. act: activations by row."""
+    """The smooth part of the step: no constraints yet.
+
+    act: activations by row, then past controls (`control_delays`); elapsed: share of the step that has passed.
+    """
     gravity = [inputs.gravity.read(k) if settings.gravity else 0.0 for k in range(3)]
     poses = forward_kinematics(tree, qpos)
     velocities = body_motions(tree, poses, qvel)
@@ -62,10 +72,21 @@ def smooth_forces(
         medium = _medium(tree, poses, velocities, settings) if has_medium(tree.model) else None
     for node, lift in lifts.items():
         forces[node] = sub(forces[node], lift)
-    for node in tree.nodes if medium else ():
-        forces[node] = sub(forces[node], medium.forces[node])
+    for node, push in (medium.forces if medium else {}).items():
+        forces[node] = sub(forces[node], push)
     passive = passive_forces(tree, qpos, qvel, tendons, springs=settings.springs, dampers=settings.dampers)
-    running = drives(tree, poses, qpos, qvel, act, tendons, inputs.ctrl, settings.dt, clamp_ctrl=settings.clamp_ctrl)
+    running = drives(
+        tree,
+        poses,
+        qpos,
+        qvel,
+        act,
+        tendons,
+        inputs.ctrl,
+        settings.dt,
+        clamp_ctrl=settings.clamp_ctrl,
+        elapsed=elapsed,
+    )
     approximate = settings.integrator == "approximate_implicitfast"
     lifted = _lifted_by_actuators(tree, poses, lifts)
     acting = settings.actuation and tree.model.nactuator > 0  # otherwise MuJoCo forgets what actuators should lift

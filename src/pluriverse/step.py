@@ -17,7 +17,7 @@ from pluriverse.constraints.rows import JointRows, joint_rows
 from pluriverse.constraints.sweep import articulated_sweep, contact_stiffness
 from pluriverse.constraints.tendon_rows import add_tendon_rows, couples_dofs
 from pluriverse.constraints.tree_problem import TreeProblem
-from pluriverse.dynamics.actuators import activations_after
+from pluriverse.dynamics.actuators import activations_after, remember_controls
 from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.integrate import integrate_positions
@@ -85,26 +85,27 @@ def step(
     inputs: Inputs,
     settings: StepSettings,
 ) -> tuple[dict[int, Any], dict[int, Any], list[Any], Any]:
-    """Advances one step. act: activations by row. `qacc`: variables by dof with the last acceleration, which become
-    this step's.
+    """Advances one step. act: activations by row, then past controls (`control_delays`). `qacc`: variables by dof with
+    the last acceleration, which become this step's.
 
     Returns new qpos by row, new qvel by dof, new act, and whether the solver ran out.
     """
 
-    def forward(q: list[Any], v: list[Any], w: list[Any]) -> tuple[Smooth, Any]:
-        smooth = smooth_forces(tree, q, v, w, inputs, settings)
+    def forward(q: list[Any], v: list[Any], w: list[Any], elapsed: Any) -> tuple[Smooth, Any]:
+        smooth = smooth_forces(tree, q, v, w, inputs, settings, elapsed)
         return smooth, constrained_acceleration(tree, smooth, q, v, qacc, inputs, settings)
 
     if settings.integrator == "RK4":
-        return runge_kutta_step(tree, qpos, qvel, act, qacc, forward, settings)
-    smooth, unconverged = forward(qpos, qvel, act)
+        new_qpos, new_qvel, new_act, unconverged = runge_kutta_step(tree, qpos, qvel, act, qacc, forward, settings)
+        return new_qpos, new_qvel, remember_controls(tree.model, inputs.ctrl, new_act), unconverged
+    smooth, unconverged = forward(qpos, qvel, act, 0.0)
     acceleration = {d: variable.value for d, variable in qacc.items()}
     by_sweep = tree.model.nv > SMALL or solver_path(tree.model, settings) == "sweep"
     damped = implicit_acceleration(tree, smooth, qvel, acceleration, settings, by_sweep=by_sweep)
     new_qvel = {d: qvel[d] + a * settings.dt for d, a in damped.items()}
     new_qpos = integrate_positions(tree, qpos, by_dof(tree, new_qvel), settings.dt)
     new_act = activations_after(smooth.drives, act, settings.dt) if settings.actuation else act
-    return new_qpos, new_qvel, new_act, unconverged
+    return new_qpos, new_qvel, remember_controls(tree.model, inputs.ctrl, new_act), unconverged
 
 
 def constrained_acceleration(

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pluriverse.control_laws import clamped_sums, control_laws, general_actuators
+from pluriverse.control_delays import memory_size
+from pluriverse.control_laws import general_actuators, one_law_each
 from pluriverse.dynamics.body_states import BODY_STATE_ROWS, body_states
 from pluriverse.dynamics.fluid import has_medium
 from pluriverse.dynamics.tree import Tree, lane_groups, merge_fixed_bodies
@@ -104,8 +105,8 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1, together: i
     q = {rows[0]: (rows, run.variable(qpos.read(_row(rows)))) for rows in lane_rows(tree)}
     dofs = lane_dofs(tree)
     v, a = ({d: run.variable(buffer.read(_row(lanes_))) for d, lanes_ in dofs.items()} for buffer in (qvel, qacc))
-    act = run.buffer("act") if model.na else None
-    w = [run.variable(act.read(k)) for k in range(model.na)]
+    act = run.buffer("act") if memory_size(model) else None
+    w = [run.variable(act.read(k)) for k in range(memory_size(model))] if act else []
     alive = run.variable(logical_not(status.test(NON_FINITE)))
     exhausted = run.variable(False)
     for _ in run.range(n_steps):
@@ -131,8 +132,9 @@ def trace_step(model: Model, settings: StepSettings, lanes: int = 1, together: i
     for d, lanes_ in dofs.items():
         qvel.write(lanes_, v[d].value)
         qacc.write(lanes_, a[d].value)
-    for k, variable in enumerate(w):
-        act.write(k, variable.value)
+    if act:
+        for k, variable in enumerate(w):
+            act.write(k, variable.value)
     status.raise_where(logical_not(alive.value), NON_FINITE, number_of(NON_FINITE))
     status.raise_where(exhausted.value, UNCONVERGED, number_of(UNCONVERGED))
     return run
@@ -186,9 +188,7 @@ def lane_count(model: Model, settings: StepSettings) -> int:
     """
     shares_no_code = (
         model.ntendon
-        or general_actuators(model)
-        or clamped_sums(model)
-        or len(control_laws(model)) > model.nv
+        or not one_law_each(model)
         or has_medium(model)
         or settings.integrator == "implicit"
     )

@@ -12,7 +12,7 @@ import torch
 from pluriverse.collision.hulls import Hull, Hulls
 from pluriverse.collision.narrow_phase import collide, contact_sites
 from pluriverse.collision.placed import Placed
-from pluriverse.collision_pairs import CAPSULE, MESH, PLANE
+from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from pluriverse.runtime import runtime
 from pluriverse.trace.kernel import Kernel
 from pluriverse.trace.numbers import Numbers
@@ -28,32 +28,63 @@ CUBE = Hull(
 )
 SHAPES: dict[int, dict[str, Any]] = {
     PLANE: {"size": [1.0, 1.0, 1.0], "rbound": 0.0},
+    SPHERE: {"size": [0.1, 0.0, 0.0], "rbound": 0.1},
     CAPSULE: {"size": [0.1, 0.2, 0.0], "rbound": 0.3},
+    CYLINDER: {"size": [0.1, 0.2, 0.0], "rbound": 0.23},
+    BOX: {"size": [0.1, 0.2, 0.15], "rbound": 0.27},
     MESH: {"size": [0.1, 0.1, 0.1], "rbound": 0.18},
 }
+FIELDS = ("distance", "x", "y", "z", "normal_x", "normal_y", "normal_z")
 
 
 def contact_maths(run: Any, type1: int, type2: int) -> None:
-    """Reads two poses (position, flat rotation); writes distance, position and normal of each contact, else zeros."""
+    """Reads two poses (position, flat rotation); writes the FIELDS of each contact in the list, else zeros."""
     poses, contacts = run.buffer("poses"), run.buffer("contacts")
     geoms = []
     for first, kind in ((0, type1), (12, type2)):
         pose = [poses.read(first + k) for k in range(12)]
         hull = Hulls(run, [CUBE]).view(0) if kind == MESH else None
         geoms.append(Placed(type=kind, position=pose[:3], rotation=pose[3:], hull=hull, **SHAPES[kind]))
-    results: list[Any] = [run.variable(0.0) for _ in range(7 * contact_sites(type1, type2))]
-    used = run.variable(0.0)
-    sites = iter(range(contact_sites(type1, type2)))
+    records = run.records("contacts", dict.fromkeys(FIELDS, "float"), contact_sites(type1, type2))
 
     def emit(distance: Any, position: list[Any], normal: list[Any], _: Any) -> None:
-        site = next(sites)
-        for k, value in enumerate([distance, *position, *normal]):
-            results[7 * site + k].value = value
-        used.value = used.value + 1.0
+        records.append(**dict(zip(FIELDS, [distance, *position, *normal], strict=True)))
 
     collide(run, *geoms, MARGIN, emit)
-    for row, result in enumerate([used, *results]):
-        contacts.write(row, result.value)
+    results = run.array(len(FIELDS) * contact_sites(type1, type2))
+    for row in range(len(FIELDS) * contact_sites(type1, type2)):
+        results[row] = 0.0
+    for k in run.each(records):
+        for field, name in enumerate(FIELDS):
+            results[k * len(FIELDS) + field] = records.fields[name][k]
+    for row in range(len(FIELDS) * contact_sites(type1, type2)):
+        contacts.write(row, results[row])
+
+
+def with_numbers(poses: np.ndarray, type1: int, type2: int) -> np.ndarray:
+    """(contacts, fields, envs), the contacts of each environment first."""
+    found = []
+    for column in poses.T:
+        buffers = {"poses": column.tolist(), "contacts": [0.0] * (len(FIELDS) * contact_sites(type1, type2))}
+        contact_maths(Numbers(buffers), type1, type2)
+        found.append(np.reshape(buffers["contacts"], (-1, len(FIELDS))))
+    return np.stack(found, axis=-1)
+
+
+def compiled(poses: np.ndarray, type1: int, type2: int, folder: Path, *, double: bool) -> np.ndarray:
+    """The same by a kernel for the CPU. A list is that of a whole vector: an environment's contacts are moved together
+    here."""
+    program = Program()
+    contact_maths(program, type1, type2)
+    runtime.warp()
+    target, dtype = Target(cuda=False, double=double), torch.float64 if double else torch.float32
+    kernel = Kernel(print_source(program, target, f"contacts_{type1}_{type2}"), target, "cpu", folder)
+    found = torch.full((len(FIELDS) * contact_sites(type1, type2), N_ENVS), torch.nan, dtype=dtype)
+    inputs = torch.from_numpy(poses).to(dtype).contiguous()
+    kernel.bind({"poses": inputs, "contacts": found}, N_ENVS, N_ENVS).launch()
+    contacts = found.numpy().reshape(-1, len(FIELDS), N_ENVS)
+    order = np.argsort(contacts[:, 0] == 0.0, axis=0, kind="stable")
+    return np.take_along_axis(contacts, order[:, None], axis=0)
 
 
 def random_rotation(rng: np.random.Generator) -> np.ndarray:
@@ -76,30 +107,51 @@ def random_poses(type1: int, rng: np.random.Generator) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
+def stacked_poses(size: list[float], rng: np.random.Generator) -> np.ndarray:
+    """(24, N_ENVS); equal boxes on each other, turned anywhere, in the second half with tilts that rounding makes."""
+    columns = []
+    for env in range(N_ENVS):
+        R = random_rotation(rng)
+        wobble = np.cross(np.eye(3), 1e-7 * rng.normal(size=3)) if env >= N_ENVS // 2 else np.zeros((3, 3))
+        apart = R @ [0.0, 0.0, 2.0 * size[2] - 10.0 ** rng.uniform(-6.0, -2.0)]
+        columns.append(np.concatenate([np.zeros(3), R.ravel(), apart, (R @ (np.eye(3) + wobble)).ravel()]))
+    return np.stack(columns, axis=1)
+
+
 @pytest.mark.parametrize(("type1", "type2"), [(CAPSULE, CAPSULE), (PLANE, MESH)])
 def test_compiled_contacts_are_those_of_numbers(gs_cpu: Any, tmp_path: Path, type1: int, type2: int) -> None:
     poses = random_poses(type1, np.random.default_rng(type2))
-    n_rows = 1 + 7 * contact_sites(type1, type2)
-    expected = np.zeros((n_rows, N_ENVS))
-    for env in range(N_ENVS):
-        buffers = {"poses": poses[:, env].tolist(), "contacts": [0.0] * n_rows}
-        contact_maths(Numbers(buffers), type1, type2)
-        used, *filled = buffers["contacts"]
-        sites = np.reshape(filled, (-1, 7))
-        expected[0, env] = used
-        expected[1:, env] = sites[np.argsort(sites[:, 0] == 0.0, kind="stable")].ravel()
-    assert expected[0].max() > 1.0
+    expected = with_numbers(poses, type1, type2)
+    assert (expected[1:, 0] != 0.0).any()
+    np.testing.assert_allclose(compiled(poses, type1, type2, tmp_path, double=True), expected, atol=1e-12)
 
-    program = Program()
-    contact_maths(program, type1, type2)
-    runtime.warp()
-    target = Target(cuda=False, double=True)
-    kernel = Kernel(print_source(program, target, f"contacts_{type1}_{type2}"), target, "cpu", tmp_path)
-    found = torch.full((n_rows, N_ENVS), torch.nan, dtype=torch.float64)
-    kernel.bind({"poses": torch.from_numpy(poses).contiguous(), "contacts": found}, N_ENVS, N_ENVS).launch()
 
-    sites = found[1:].numpy().reshape(-1, 7, N_ENVS)
-    order = np.argsort(sites[:, 0] == 0.0, axis=0, kind="stable")  # numbers fill the first sites, kernels their own
-    sites = np.take_along_axis(sites, order[:, None], axis=0)
-    np.testing.assert_array_equal(found[0].numpy(), expected[0])
-    np.testing.assert_allclose(sites.reshape(-1, N_ENVS), expected[1:], atol=1e-12)
+@pytest.mark.parametrize(("type1", "type2"), [(SPHERE, CYLINDER), (SPHERE, BOX), (CAPSULE, BOX), (BOX, BOX)])
+def test_single_precision(gs_cpu: Any, tmp_path: Path, type1: int, type2: int) -> None:
+    """Contacts in float32 are those of the same poses in float64, in any order."""
+    poses = random_poses(type1, np.random.default_rng(type2)).astype(np.float32)
+    poses[12:15] -= poses[:3]  # the geoms lie near their reference point
+    poses[:3] = 0.0
+    expected = with_numbers(poses.astype(float), type1, type2)
+    found = compiled(poses, type1, type2, tmp_path, double=False)
+    np.testing.assert_array_equal(found[:, 0] != 0.0, expected[:, 0] != 0.0)
+    apart = np.abs(found[:, None] - expected[None]).max(axis=2)  # (ours, theirs, envs)
+    assert apart.min(axis=1).max() < 1e-5
+    assert apart.min(axis=0).max() < 1e-5
+    assert (expected[-1, 0] != 0.0).any() or type1 == type2 == BOX
+    assert (expected[:, 0] != 0.0).sum(axis=0).max() >= min(5, len(expected))
+
+
+def test_a_stack_of_equal_boxes_keeps_its_corners(gs_cpu: Any, tmp_path: Path) -> None:
+    """Rounding decides which of two edges that coincide is the outer one; whatever it says, four corners touch."""
+    size = SHAPES[BOX]["size"]
+    poses = stacked_poses(size, np.random.default_rng(0)).astype(np.float32)
+    found = compiled(poses, BOX, BOX, tmp_path, double=False)
+    assert (found[4:, 0] == 0.0).all()
+    for env, column in enumerate(poses.T.astype(float)):
+        places = found[:4, 1:4, env] @ column[3:12].reshape(3, 3)
+        for x in (-size[0], size[0]):
+            for y in (-size[1], size[1]):
+                assert np.abs(places[:, :2] - [x, y]).max(axis=1).min() < 2e-6
+        depth = 2.0 * size[2] - np.linalg.norm(column[12:15])
+        np.testing.assert_allclose(found[:4, 0, env], -depth, atol=5e-7)

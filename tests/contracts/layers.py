@@ -16,7 +16,7 @@ TABLE = """
 0 errors not_yet logging typing
 1 constants devices cuda_driver egl_devices egl_driver
 1 cache_folder init_arguments runtime options morphs materials surfaces textures rotations
-2 importers actuator_loads model model_options control_laws collision_pairs
+2 importers actuator_loads model model_options control_delays control_laws collision_pairs
 3 trace
 4 looped_smooth looped_step dynamics collision constraints smooth integrators step step_kernel
 5 solver

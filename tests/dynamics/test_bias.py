@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from physics_models import load, names
-from physics_reference import DOUBLE, FloatStep, Stage, by_index, error, full_bias, mujoco_data, samples, sorted_forces, stages
+from physics_reference import (
+    DOUBLE,
+    FloatStep,
+    Stage,
+    by_index,
+    error,
+    full_bias,
+    mujoco_data,
+    samples,
+    sorted_forces,
+    stages,
+)
 from pluriverse.dynamics.bias import bias_forces
 
 

@@ -39,7 +39,6 @@ REFUSED = {
     ),
     "user gain": (actuator('<general name="a" joint="j" gaintype="user"/>'), "actuator 'a': is defined by callbacks"),
     "user bias": (actuator('<general name="a" joint="j" biastype="user"/>'), "actuator 'a': is defined by callbacks"),
-    "delay": (actuator('<motor name="a" joint="j" delay=".01" nsample="3"/>'), "actuator 'a': has a delay"),
     "yielding spring": (
         {"world": '<body><joint name="k" stiffness="1" springyield="1"/><geom size=".1"/></body>'},
         "joint 'k': has a spring that yields",
@@ -126,6 +125,7 @@ SUPPORTED = {
     "muscle": actuator('<muscle joint="j" lengthrange="0 1"/>'),
     "motors": actuator('<pid joint="j" kp="1" input="pos vel"/><dcmotor joint="j" motorconst="1" resistance="1"/>'),
     "actuator damping and armature": actuator('<motor joint="j" damping="1" armature="1"/>'),
+    "delay": actuator('<motor joint="j" delay=".01" nsample="3" interp="cubic"/>'),
     "history without delay": actuator('<motor joint="j" nsample="3"/>'),
     "transmissions": {
         "inside": '<site name="s"/>',

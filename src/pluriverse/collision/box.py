@@ -11,6 +11,7 @@ from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, mi
 
 SMALL = 1e-15  # mjMINVAL
 PARALLEL = 5.0  # sine of the angle to an edge that cannot be told from 0, in roundings
+NO_SIGN = 64.0  # part of the capsule's direction along an axis whose sign says nothing, in roundings
 STEEP = 0.5  # squared cosine of the angle to an edge above which a capsule at a corner is taken to lie along that edge
 # The edges of a box, in MuJoCo's order: the axis that each runs along, the next two, and the edge's side of these.
 EDGES = [
@@ -50,15 +51,16 @@ class _Nearest:
     """The place on a capsule's axis that is nearest to a box, whether it is nearest to an edge, and then to which."""
 
     def __init__(self, run: Any, capsule: Placed, box: Placed, margin: float) -> None:
-        self.size, self.length = list(box.size), capsule.size[1]
+        self.size, self.length, self.no_sign = list(box.size), capsule.size[1], NO_SIGN * run.rounding
         self.centre = _in_frame(box, sub(capsule.position, box.position))
         self.half = scale(_in_frame(box, capsule.axis), self.length)
         # MuJoCo starts from this length, and compares it with squared distances.
         self.reach = margin + 2.0 * (capsule.size[0] + self.length + self.size[0] + self.size[1] + self.size[2])
         self.distance2, self.place, self.at_edge = run.variable(self.reach), run.variable(0.0), run.variable(False)
-        # Of the edge: the half axis, the box and the signs of the nearest corner, along it and along the next two axes;
-        # the place on it in units of its half length; the end of it that is nearest, +-1, or 0 for none.
-        self.edge_half, self.edge_size, self.corner = (variables(run, 3) for _ in range(3))
+        # Of the edge, along it and along the next two axes: the half axis, the box, the signs of the nearest corner, and
+        # the way to the place on the edge; that place in units of the edge's half length; and the end of the edge if
+        # that is nearest, +-1, else 0.
+        self.edge_half, self.edge_size, self.corner, self.gap = (variables(run, 3) for _ in range(4))
         self.edge_place, self.edge_end = run.variable(0.0), run.variable(0.0)
         self._search_faces()
         self._search_edges(run)
@@ -105,8 +107,7 @@ class _Nearest:
                 self.distance2.value, self.place.value, self.at_edge.value = distance2, place, True
                 self.edge_place.value, self.edge_end.value = x, end
                 corner = [select(end > 0.0, 1.0, -1.0), side1, side2]
-                for slots, values in ((self.edge_half, h), (self.edge_size, s), (self.corner, corner)):
-                    assign(slots, values)
+                assign(self.edge_half + self.edge_size + self.corner + self.gap, h + s + corner + gap)
 
     def step_over_face(self) -> list[Any]:
         """From an end over a face (there is no second contact where it is inside) to where the axis leaves the box."""
@@ -131,9 +132,26 @@ class _Nearest:
         middle = absolute(self.edge_end.value) < 0.5
         return [select(middle, a, b) for a, b in zip(on_edge, at_corner, strict=True)]
 
+    def _without_rounding(self, differ: Vector, widest: Any, axes: range) -> Vector:
+        """`differ` where the direction's part is so small that its sign says nothing: told by its widest part.
+
+        A line that passes a corner between its ends goes up on one side and down on the other, so the two differ;
+        but not where it passes inside the box, or ends. Exact zeros stay as they are.
+        """
+        between, limit = absolute(self.place.value) < 1.0, self.no_sign * self.length
+        told = []
+        for k in axes:
+            part, outside = absolute(self.edge_half[k].value), self.gap[k].value * self.corner[k].value < 0.0
+            by_widest = select(between & outside, 1.0 - widest, widest)
+            told.append(select((part > 0.0) & (part < limit), by_widest, differ[k]))
+        return told
+
     def _step_at_corner(self, h: Vector, spans: Vector, differ: Vector) -> list[Any]:
         """Along the edge to which the capsule is nearly parallel, or across the face that it is nearest to; none where
         it points away from the corner."""
+        x, y, z = (absolute(a) for a in h)
+        widest = select(z > maximum(x, y), differ[2], select(y > x, differ[1], differ[0]))
+        differ = self._without_rounding(differ, widest, range(3))
         count = differ[0] + differ[1] + differ[2]
         one = count < 1.5
         odd = [select(one, x > 0.5, x < 0.5) for x in differ]  # the axis whose sign stands alone
@@ -149,12 +167,13 @@ class _Nearest:
     def _step_on_edge(self, h: Vector, spans: Vector, differ: Vector) -> list[Any]:
         """Across the face to which the capsule is more parallel; none where it crosses both faces alike."""
         first = absolute(h[1]) > absolute(h[2])
-        span, differs = select(first, spans[1], spans[2]), select(first, differ[1], differ[2]) > 0.5
-        direction = select(differs, 1.0, -1.0)
+        span, widest = select(first, spans[1], spans[2]), select(first, differ[1], differ[2])
+        direction = select(widest > 0.5, 1.0, -1.0)
         onward = select(h[0] > 0.0, direction, -direction)  # along the edge
         aside = 0.5 * spans[0] * (1.0 - onward * self.edge_place.value)
         limit = minimum(minimum(1.0 - direction * self.place.value, span), aside)
-        return [direction * limit, absolute(differ[1] + differ[2] - 1.0) < 0.5]
+        one, two = self._without_rounding(differ, widest, range(1, 3))
+        return [direction * limit, absolute(one + two - 1.0) < 0.5]
 
 
 def _ball_box(run: Any, centre: Vector, radius: Any, box: Placed, margin: float, emit: Emit) -> None:

@@ -11,7 +11,7 @@ face, from the contact's middle, and by their height above the face.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import cos, sin
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from pluriverse.collision.overlap import FAR, TINY, Difference, Overlap, perpend
 from pluriverse.collision.slots import assign, values_of, variables
 from pluriverse.collision.support import Face, Support
 from pluriverse.dynamics.spatial import Vector, add, cross, dot, matvec, negate, scale, sub
-from pluriverse.trace.functions import absolute, logical_not, maximum, minimum, reciprocal, rsqrt, select
+from pluriverse.trace.functions import absolute, logical_not, maximum, minimum, reciprocal, rsqrt, select, sqrt
 
 MOST = 4  # contacts
 ANGLE = 0.0889  # [rad]
@@ -176,8 +176,8 @@ def find_patch(run: Any, shapes: Difference, found: Overlap, patch: Patch, margi
             (second, ends2, on_first, on_second),
         ):
             _fill(run, side, ends, as_edge, clips, reference, clipping, incident)
-        corners = _clip(run, clipping, incident, aligned, reference, (first, second))
-        _choose(run, corners, reference, patch, margin, APART * size)
+        corners, twice = _clip(run, clipping, incident, aligned, reference, (first, second))
+        _choose(corners, twice, reference, patch, margin, APART * size)
 
 
 def _reference(
@@ -217,57 +217,70 @@ def _fill(
                 incident.put(i, corner)
 
 
+class _Corners:
+    """Corners of what two polygons have in common; there may be the same ones several times."""
+
+    def __init__(self, run: Any, capacity: int) -> None:
+        self.run, self.capacity, self._corners = run, capacity, run.array(3 * capacity)
+        for k in run.range(capacity):
+            self._corners[k * 3 + 2] = FAR
+
+    def put(self, k: Any, corner: Vector, exists: Any) -> None:
+        """Sets a corner: its place along the tangents, and its height."""
+        for i, x in enumerate([corner[0], corner[1], select(exists, corner[2], FAR)]):
+            self._corners[k * 3 + i] = x
+
+    def farthest(self, measure: Callable[[Vector], Any], least: Any, lower: Any) -> tuple[Vector, Any]:
+        """The corner with the largest measure of those that are lower, and whether there is one with more than
+        `least`."""
+        run = self.run
+        most, best = run.variable(least), variables(run, 3)
+        for k in run.range(self.capacity):
+            corner = [self._corners[k * 3 + i] for i in range(3)]
+            value = measure(corner)
+            better = (value > most.value) & (corner[2] < lower)
+            most.value = select(better, value, most.value)
+            assign(best, [select(better, x, y) for x, y in zip(corner, values_of(best), strict=True)])
+        return values_of(best), most.value > least
+
+
 def _clip(
-    run: Any,
-    clipping: _Polygon,
-    incident: _Polygon,
-    aligned: Any,
-    reference: _Reference,
-    sides: tuple[_Side, _Side],
-) -> Any:
-    """Corners of what the polygons have in common (many several times), as an array of their places and heights; FAR
-    above the plane where there is none.
+    run: Any, clipping: _Polygon, incident: _Polygon, aligned: Any, reference: _Reference, sides: tuple[_Side, _Side]
+) -> tuple[_Corners, Any]:
+    """Corners of what the polygons have in common, and whether the lower one of an edge counts twice where it is alone:
+    if it was cut off there, as in MuJoCo.
 
     Each side of the incident polygon is cut off where it leaves the clipping one (Cyrus and Beck 1978): its ends are
     corners. So are those of the clipping polygon that lie in the incident one.
     """
-    most = clipping.most
-    corners = run.array(9 * most)
-    for k in run.range(3 * most):
-        corners[k * 3 + 2] = FAR
-
-    def put(k: Any, corner: Vector, exists: Any) -> None:
-        for i, x in enumerate([corner[0], corner[1], select(exists, corner[2], FAR)]):
-            corners[k * 3 + i] = x
-
-    edge_only = logical_not(aligned)
+    most, edge_only, twice = clipping.most, logical_not(aligned), run.variable(False)
+    corners = _Corners(run, 3 * most)
     for j, start, end in incident.sides(select(edge_only, 1.0, 0.0)):
         enter, leave = run.variable(0.0), run.variable(1.0)
         for _, a, b in clipping.sides():
             inside1, inside2 = _left_of(a, b, start), _left_of(a, b, end)
-            out1, out2 = inside1 < 0.0, inside2 < 0.0
-            crossing = inside1 * reciprocal(select(inside1 < inside2, minimum(inside1 - inside2, -TINY), maximum(inside1 - inside2, TINY)))
-            enter.value = select(out1, select(out2, 2.0, maximum(enter.value, crossing)), enter.value)
-            leave.value = select(out2 & logical_not(out1), minimum(leave.value, crossing), leave.value)
-        along = sub(end, start)
-        exists = enter.value <= leave.value
-        put(j, add(start, scale(along, enter.value)), exists)
-        put(j + most, add(start, scale(along, leave.value)), exists & (edge_only | (leave.value < 1.0)))
+            enters, leaves = inside1 < 0.0, inside2 < 0.0
+            crossing = absolute(inside1) * reciprocal(maximum(absolute(inside1) + absolute(inside2), TINY))
+            enter.value = select(enters, select(leaves, 2.0, maximum(enter.value, crossing)), enter.value)
+            leave.value = select(leaves & logical_not(enters), minimum(leave.value, crossing), leave.value)
+        along, exists = sub(end, start), enter.value <= leave.value
+        corners.put(j, add(start, scale(along, enter.value)), exists)
+        corners.put(j + most, add(start, scale(along, leave.value)), exists & (edge_only | (leave.value < 1.0)))
+        twice.value = edge_only & select(along[2] > 0.0, enter.value > 0.0, leave.value < 1.0)
     first, second = sides
-    if first.face is None or second.face is None:
-        return corners
-    slopes = [dot(second.normal, tangent) for tangent in reference.tangents]
-    steepness = reciprocal(minimum(dot(second.normal, reference.normal), -0.5))
-    foot = incident.last
-    for i, corner in clipping.each():
-        for _ in run.when(aligned):
-            inside = run.variable(True)
-            for _, a, b in incident.sides():  # which turns right around the reference's normal
-                inside.value = inside.value & (_left_of(a, b, corner) <= 0.0)
-            away = sub(corner, foot)
-            height = foot[2] - (slopes[0] * away[0] + slopes[1] * away[1]) * steepness
-            put(i + 2 * most, [corner[0], corner[1], height], inside.value)
-    return corners
+    if first.face is not None and second.face is not None:
+        slopes = [dot(second.normal, tangent) for tangent in reference.tangents]
+        steepness = reciprocal(minimum(dot(second.normal, reference.normal), -0.5))
+        foot = incident.last
+        for i, corner in clipping.each():
+            for _ in run.when(aligned):
+                inside = run.variable(True)
+                for _, a, b in incident.sides():  # which turns right around the reference's normal
+                    inside.value = inside.value & (_left_of(a, b, corner) <= 0.0)
+                away = sub(corner, foot)
+                height = foot[2] - (slopes[0] * away[0] + slopes[1] * away[1]) * steepness
+                corners.put(i + 2 * most, [corner[0], corner[1], height], inside.value)
+    return corners, twice.value
 
 
 def _left_of(a: Vector, b: Vector, point: Vector) -> Any:
@@ -275,33 +288,34 @@ def _left_of(a: Vector, b: Vector, point: Vector) -> Any:
     return (b[0] - a[0]) * (point[1] - a[1]) - (b[1] - a[1]) * (point[0] - a[0])
 
 
-def _choose(run: Any, corners: Any, reference: _Reference, patch: Patch, margin: Any, apart: Any) -> None:
+def _choose(corners: _Corners, twice: Any, reference: _Reference, patch: Patch, margin: Any, apart: Any) -> None:
     """Four of the corners below the margin that span much area: the farthest from the middle, the one farthest from
     that, the one farthest from the line through both, and the one farthest outside of their triangle."""
+    lower = margin * reciprocal(reference.stretch)
 
-    def farthest(measure: Any, threshold: Any) -> tuple[Vector, Any]:
-        most, place = run.variable(threshold), variables(run, 3)
-        for k in run.range(corners.size // 3 if hasattr(corners, "size") else len(corners) // 3):
-            corner = [corners[k * 3 + i] for i in range(3)]
-            value = measure(corner)
-            better = (value > most.value) & (corner[2] * reference.stretch < margin)
-            most.value = select(better, value, most.value)
-            assign(place, [select(better, x, y) for x, y in zip(corner, values_of(place), strict=True)])
-        return values_of(place), most.value > threshold
+    def length(p: Vector, q: Vector) -> Any:
+        return sqrt((q[0] - p[0]) * (q[0] - p[0]) + (q[1] - p[1]) * (q[1] - p[1]))
 
-    def squared_distance(corner: Vector, other: Vector) -> Any:
-        x, y = corner[0] - other[0], corner[1] - other[1]
-        return x * x + y * y
+    def distance_from_line(p: Vector, q: Vector) -> Callable[[Vector], Any]:
+        shorten = reciprocal(maximum(length(p, q), TINY))
+        return lambda point: _left_of(p, q, point) * shorten
 
-    a, any_left = farthest(lambda c: c[0] * c[0] + c[1] * c[1], -1.0)
-    for _ in run.when(any_left):
+    a, any_left = corners.farthest(lambda p: length([0.0, 0.0], p), -1.0, lower)
+    for _ in corners.run.when(any_left):
+        b, two = corners.farthest(lambda p: length(a, p), apart, lower)
+        from_ab = distance_from_line(a, b)
+        c, three = corners.farthest(lambda p: absolute(from_ab(p)), apart, lower)
+        turn = select(from_ab(c) < 0.0, -1.0, 1.0)
+        sides = [from_ab, distance_from_line(b, c), distance_from_line(c, a)]
+
+        def outside(p: Vector) -> Any:
+            left, right, behind = (side(p) * turn for side in sides)
+            return -minimum(minimum(left, right), behind)
+
+        d, four = corners.farthest(outside, apart, lower)
+        three = two & three
+        second = [select(two, x, y) for x, y in zip(b, a, strict=True)]
         assign(patch.normal, reference.contact_normal)
-        b, two = farthest(lambda c: squared_distance(c, a), apart * apart)
-        length = apart * rsqrt(maximum(squared_distance(a, b), TINY))
-        c, three = farthest(lambda c: absolute(_left_of(a, b, c)), squared_distance(a, b) * length)
-        turn = select(_left_of(a, b, c) < 0.0, -1.0, 1.0)
-
-        def outside(d: Vector) -> Any:
-            return -minimum(minimum(_left_of(a, b, d), _left_of(b, c, d)), _left_of(c, a, d)) if False else 0.0
-
-        ...
+        for k, (corner, exists) in enumerate(((a, True), (second, two | twice), (c, three), (d, three & four))):
+            position, distance = reference.contact(corner)
+            patch.put(k, position, select(exists, distance, FAR))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 from pluriverse.collision import box, box_box, plane, round
+from pluriverse.collision.convex import convex_convex
 from pluriverse.collision.placed import Emit, Placed
 from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, GEOM_TYPE_NAMES, MESH, PLANE, SPHERE
 from pluriverse.dynamics.spatial import dot, sub
@@ -35,6 +37,12 @@ KINDS = {  # by types, the smaller first
     (CAPSULE, BOX): Kind(box.capsule_box, 2, True),
     (BOX, BOX): Kind(box_box.box_box, 8, True),
 }
+CONVEX = {  # the rest: 4 contacts where a flat face can meet a face or an edge
+    types: Kind(convex_convex, 4 if set(types) <= {CAPSULE, CYLINDER, BOX, MESH} else 1, True)
+    for types in combinations_with_replacement((SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
+    if types not in KINDS
+}
+KINDS |= CONVEX
 
 
 def contact_sites(type1: int, type2: int) -> int:
@@ -52,7 +60,8 @@ def collide(run: Any, geom1: Placed, geom2: Placed, margin: float, emit: Emit) -
     (parallel to the normal for an upright capsule). World axes throughout.
 
     Contacts are MuJoCo's; those of a box with a plane or another box come in an order of their own, and without the
-    points that rounding makes along edges which coincide.
+    points that rounding makes along edges which coincide. Those of CONVEX kinds are the same within tolerances; where
+    they are four of many corners, the four may be others.
 
     Raises GenesisException where contacts of these types are not written, or the types are in the wrong order.
     """

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pluriverse.collision.support import Support
+from pluriverse.collision.support import Mesh, Support
 from pluriverse.dynamics.spatial import (
     PLACE,
     Vector,
@@ -44,6 +44,9 @@ TINY = 1e-30
 CLEAR = 0.3  # how far apart shapes are moved, in units of the smaller one's bounding radius
 DEEP = 0.05  # penetration in that unit from which the search begins again
 STARTS = 3
+ITERATIONS = 40  # points of the difference that are tried from one direction on
+TOLERANCE = 1e-6  # of the depth, in units of the smaller shape's bounding radius,
+ROUNDINGS = 2.0  # and by how many roundings of the coordinates
 TURN = 0.3  # the most that one step of Newton's turns the direction [rad]
 FLAT = 1e-10  # squared sine of a triangle's angle below which it has no direction
 
@@ -112,15 +115,36 @@ class Vectors:
 class Seeds:
     """Directions to begin from, with how far the difference reaches along them at most."""
 
-    def __init__(self, run: Any, shapes: Difference, capacity: int) -> None:
-        self.run, self.shapes, self.capacity, self.count = run, shapes, capacity, 0
-        self.directions, self.reaches = run.array(3 * capacity), run.array(capacity)
+    MOST = 9
 
-    def add(self, direction: Vector, reach: Any) -> None:
+    def __init__(self, run: Any, shapes: Difference) -> None:
+        self.run, self.shapes, self.count = run, shapes, 0
+        self.directions, self.reaches = run.array(3 * self.MOST), run.array(self.MOST)
+
+    def add(self, direction: Vector, reach: Any = None) -> None:
+        """Adds a direction; the reach is computed where it is not given."""
         for k in range(3):
             self.directions[3 * self.count + k] = direction[k]
-        self.reaches[self.count] = reach
+        self.reaches[self.count] = self.shapes.reach(direction) if reach is None else reach
         self.count += 1
+
+    def add_best_face(self, mesh: Mesh, second: bool) -> None:
+        """Adds that normal of a mesh's faces along which the reach, as far as bounds tell, is the least.
+
+        second: the mesh is the second shape; then it is the normal's opposite.
+        """
+        run, shapes, hulls = self.run, self.shapes, mesh.hull.hulls
+        least, best = run.variable(FAR), Vectors(run, 1)
+        other = shapes.first if second else shapes.second
+        for face in run.range(*mesh.hull.faces):
+            normal = [axis[face] for axis in hulls.normal_axes]
+            outward = negate(matvec(shapes.rotation, normal)) if second else normal
+            facing = outward if second else negate(matvec(shapes.inverse, normal))
+            reach = hulls.face_offsets[face] + other.reach(facing) - dot(outward, shapes.position)
+            less = reach < least.value
+            least.value = select(less, reach, least.value)
+            best.set(0, outward, less)
+        self.add(best[0], least.value)
 
     def take(self) -> tuple[Vector, Any]:
         """The direction with the least reach, which is not given out again, and its reach; FAR: none is left."""
@@ -137,21 +161,20 @@ class Seeds:
         return best[0], least.value
 
 
-def least_overlap(
-    run: Any, shapes: Difference, seeds: Seeds, cutoff: Any, size: Any, tolerance: Any, iterations: int
-) -> Overlap:
-    """The direction along which two shapes overlap least, by at most `iterations` points of their difference.
+def least_overlap(run: Any, shapes: Difference, seeds: Seeds, cutoff: Any, size: Any, extent: Any) -> Overlap:
+    """The direction along which two shapes overlap least.
 
     The search ends early where the cores are farther apart than `cutoff` [m]: then the depth is below -cutoff, and
-    nothing else is of use. size: bounding radius of the smaller shape [m]. tolerance: of the depth [m].
+    nothing else is of use. size: bounding radius of the smaller shape [m]; extent: how large coordinates are [m].
     """
+    tolerance = TOLERANCE * size + ROUNDINGS * run.rounding * extent
     found, again = Overlap(run), run.variable(True)
     for _ in run.repeat(STARTS, again):
         direction, reach = seeds.take()
         apart = reach < -cutoff  # the first time, or never
         found.depth.value = select(apart, reach, found.depth.value)
         for _ in run.when(logical_not(apart) & (reach < FAR)):
-            _Descent(run, shapes, direction, size, tolerance).improve(found, cutoff, iterations)
+            _Descent(run, shapes, direction, size, tolerance).improve(found, cutoff)
         again.value = (found.depth.value > DEEP * size) & (reach < FAR)
     return found
 
@@ -176,9 +199,9 @@ class _Descent:
         self.fresh, self.moved = run.variable(True), run.variable(True)
         self.running, self.newtons_turn = run.variable(True), run.variable(False)
 
-    def improve(self, found: Overlap, cutoff: Any, iterations: int) -> None:
+    def improve(self, found: Overlap, cutoff: Any) -> None:
         """Goes on to the end, and keeps what is better than what has been found."""
-        for _ in self.run.repeat(iterations, self.running):
+        for _ in self.run.repeat(ITERATIONS, self.running):
             self._iterate(cutoff)
         nearest = add(self.nearest[0], self.shift[0])  # a - b of the nearest points, unmoved
         first = [0.0, 0.0, 0.0]
@@ -324,7 +347,7 @@ def _newton(
     start = scale(start, rsqrt(maximum(dot(start, start), TINY)))
     slope = add(farthest, matvec(H, sub(start, direction)))
 
-    across = [select(on_edge, x, y) for x, y in zip(edge, _perpendicular(start), strict=True)]
+    across = [select(on_edge, x, y) for x, y in zip(edge, perpendicular(start), strict=True)]
     u = scale(across, rsqrt(maximum(dot(across, across), TINY)))
     w = cross(start, u)
     Hu, Hw = matvec(H, u), matvec(H, w)
@@ -340,7 +363,7 @@ def _newton(
     return upwards, scale(turned, rsqrt(maximum(dot(turned, turned), TINY)))
 
 
-def _perpendicular(unit: Vector) -> Vector:
+def perpendicular(unit: Vector) -> Vector:
     """Some vector across a unit vector, not short."""
     x, y, z = unit
     steep = absolute(z) > 0.7

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pluriverse.collision.height_fields import HeightField
 from pluriverse.collision.hulls import HullView
 from pluriverse.dynamics.spatial import Vector, column
 
@@ -23,6 +24,7 @@ class Placed:
     size: Sequence[Any]  # as MuJoCo's geom_size [m]
     rbound: Any  # radius of the bounding sphere [m]; not read for planes
     hull: HullView | None = None  # of a mesh
+    field: HeightField | None = None  # of a height field
 
     @property
     def axis(self) -> Vector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pluriverse.control_delays import delay_weights, past_rows
 from pluriverse.control_laws import AFFINE_BIAS, AFFINE_GAIN, FIXED_GAIN, TENDON, general_actuators, is_disabled
 from pluriverse.model import Model
 from pluriverse.trace.expression import is_zero
@@ -88,19 +89,22 @@ def drives(
     dt: float,
     *,
     clamp_ctrl: bool,
+    elapsed: Any,
 ) -> list[Drive]:
-    """All general actuators with their forces. ctrl: the buffer of controls; act: activations by row."""
+    """All general actuators with their forces.
+
+    ctrl: the buffer of controls; act: activations by row, then past controls; elapsed: share of the step that has
+    passed: 0, 0.5 or 1.
+    """
     model, found = tree.model, []
     for actuator in general_actuators(model):
         outputs = transmissions(tree, poses, qpos, tendons, actuator)
         velocities = [output.velocity(qvel) for output in outputs]
-        controls = _controls(model, actuator, ctrl, clamp_ctrl)
+        controls = _controls(model, actuator, ctrl, act, clamp_ctrl, elapsed)
         own = [act[k] for k in own_rows(model, actuator)]
         controls = effective_controls(model, actuator, controls, own, dt)
         rates = activation_rates(model, actuator, controls, own, outputs[0].length, velocities[0], dt)
-        drive = Drive(
-            model, actuator, dt, controls, own, outputs, velocities, rates, [], is_disabled(model, actuator)
-        )
+        drive = Drive(model, actuator, dt, controls, own, outputs, velocities, rates, [], is_disabled(model, actuator))
         drive.forces = [0.0] * len(outputs) if drive.disabled else _forces(drive)
         found.append(drive)
     _limit_tendons(model, found)
@@ -129,6 +133,18 @@ def activations_after(found: list[Drive], act: list[Any], dt: float) -> list[Any
     return new
 
 
+def remember_controls(model: Model, ctrl: Any, act: list[Any]) -> list[Any]:
+    """act with the present controls of delayed actuators as the newest of the past ones."""
+    new = list(act)
+    for actuator in general_actuators(model):
+        first = int(model.actuator_ctrladr[actuator])
+        for u in range(first, first + int(model.actuator_ctrlnum[actuator])):
+            rows = past_rows(model, actuator, u)
+            if rows:
+                new[rows.start : rows.stop] = [ctrl.read(u), *act[rows.start : rows.stop - 1]]
+    return new
+
+
 def slopes(drive: Drive, tendon_free: Any, joint_free: Any) -> list[Any]:
     """-d force / d velocity along each output, as implicit integrators take it; none where a limit holds the force.
 
@@ -144,9 +160,7 @@ def slopes(drive: Drive, tendon_free: Any, joint_free: Any) -> list[Any]:
         force = _electric_force(drive, motor)
         if model.actuator_forcelimited[a]:
             tendon_free = tendon_free & (force > low) & (force < high)
-        slope = motor.slope(
-            drive.controls, drive.act, drive.rates, drive.length, drive.velocity, tendon_free, drive.dt
-        )
+        slope = motor.slope(drive.controls, drive.act, drive.rates, drive.length, drive.velocity, tendon_free, drive.dt)
         return [select(joint_free, slope, 0.0)]
     if model.actuator_gaintype[a] == GAIN_ORIENTATION:
         if model.actuator_forcelimited[a]:
@@ -169,14 +183,26 @@ def tendon_is_free(model: Model, found: list[Drive], tendon: int) -> Any:
     return (total > low + ALMOST * abs(low)) & (total < high - ALMOST * abs(high))
 
 
-def _controls(model: Model, actuator: int, ctrl: Any, clamp_ctrl: bool) -> list[Any]:
+def _controls(
+    model: Model, actuator: int, ctrl: Any, act: list[Any], clamp_ctrl: bool, elapsed: Any
+) -> list[Any]:
+    """Of an actuator, as late as its delay says, clamped."""
     first, controls = int(model.actuator_ctrladr[actuator]), []
     for u in range(first, first + int(model.actuator_ctrlnum[actuator])):
-        value = ctrl.read(u)
+        past = [act[row] for row in past_rows(model, actuator, u)]
+        value = _delayed(model, actuator, past, elapsed) if past else ctrl.read(u)
         if clamp_ctrl and model.actuator_ctrllimited[u]:
             value = clamp(value, *(float(x) for x in model.actuator_ctrlrange[u]))
         controls.append(value)
     return controls
+
+
+def _delayed(model: Model, actuator: int, past: list[Any], elapsed: Any) -> Any:
+    def value(share: float) -> Any:
+        weights = delay_weights(model, actuator, share)
+        return dot([past[k] for k in weights], list(weights.values()))
+
+    return select(elapsed < 0.25, value(0.0), select(elapsed < 0.75, value(0.5), value(1.0)))
 
 
 def _forces(drive: Drive) -> list[Any]:
@@ -236,7 +262,9 @@ def _pid_force(drive: Drive) -> Any:
     model, a = drive.model, drive.actuator
     position, velocity, feedforward, _ = servo_inputs(int(model.actuator_ctrlspec[a]), drive.controls)
     position = nearest(position, drive.length, turn_period(model, a))
-    force = feedforward - position * float(model.actuator_biasprm[a, 1]) - velocity * float(model.actuator_biasprm[a, 2])
+    force = (
+        feedforward - position * float(model.actuator_biasprm[a, 1]) - velocity * float(model.actuator_biasprm[a, 2])
+    )
     ki = float(model.actuator_gainprm[a, 0])
     if drive.act and ki > 0:
         force = force + (drive.next_act() if model.actuator_actearly[a] else drive.act)[-1] * ki

@@ -37,7 +37,9 @@ class DCMotor:
     ki: float
     kd: float
     voltage_limit: float  # gainprm[7]; 0: unlimited
-    cogging: tuple[float, float, float]  # biasprm[0 .. 2]: amplitude, poles, phase
+    cogging: float  # biasprm[0 .. 2]: amplitude, poles, phase
+    poles: float
+    phase: float
     coulomb: float  # biasprm[3 .. 5], of the friction
     static: float
     stribeck: float
@@ -46,7 +48,7 @@ class DCMotor:
     def of(cls, model: Model, actuator: int) -> DCMotor:
         dyn, gain, bias = (getattr(model, f"actuator_{kind}prm")[actuator].tolist() for kind in ("dyn", "gain", "bias"))
         signature, early = int(model.actuator_ctrlspec[actuator]), bool(model.actuator_actearly[actuator])
-        return cls(signature, early, *dyn[:9], *gain[:8], (bias[0], bias[1], bias[2]), *bias[3:6])
+        return cls(signature, early, *[float(x) for x in (*dyn[:9], *gain[:8], *bias[:6])])
 
     @property
     def slots(self) -> dict[str, int]:
@@ -121,8 +123,7 @@ class DCMotor:
 
     def mechanical_force(self, act: list[Any], rates: list[Any], length: Any) -> Any:
         """Cogging and friction, which no limit of the current touches."""
-        amplitude, poles, phase = self.cogging
-        force: Any = sin(length * poles + phase) * amplitude if amplitude else 0.0
+        force: Any = sin(length * self.poles + self.phase) * self.cogging if self.cogging else 0.0
         if self.sigma0 > 0:
             k = self.slots["bristle"]
             force = force - (act[k] * self.sigma0 + rates[k] * self.sigma1)

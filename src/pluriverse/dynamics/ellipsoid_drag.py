@@ -43,7 +43,7 @@ class Ellipsoid:
         density, viscosity = model.opt.density, model.opt.viscosity
         _, blunt, slender, angular, kutta, magnus, *added = model.geom_fluid[geom].tolist()
         axes = _semiaxes(model, geom)
-        low, mid, high = np.sort(axes)
+        _, mid, high = np.sort(axes)
         diameter = 2.0 / 3.0 * axes.sum()
         across = np.prod(axes) / axes
         unit = 8.0 / 15.0 * math.pi

@@ -63,9 +63,7 @@ def fluid_forces(
 
 def slope_times(slope: Slope, v: Vector) -> Vector:
     """The change of force by a change of velocity."""
-    return add(matvec(slope[0], v[:3]), matvec(slope[1], v[3:])) + add(
-        matvec(slope[2], v[:3]), matvec(slope[3], v[3:])
-    )
+    return add(matvec(slope[0], v[:3]), matvec(slope[1], v[3:])) + add(matvec(slope[2], v[:3]), matvec(slope[3], v[3:]))
 
 
 @dataclass(frozen=True)

@@ -40,14 +40,14 @@ class Muscle:
         V, y = self._normal_velocity(velocity), self.fvmax - 1.0
         rising = (V + 1.0) * (V + 1.0)
         falling = self.fvmax - (y - V) * (y - V) / max(y, MINIMUM)
-        curve = select(V <= -1.0, 0.0, select(V <= 0.0, rising, select(V <= y, falling, self.fvmax)))
+        curve = select(V <= -1.0, 0.0, select(V <= 0.0, rising, select(y >= V, falling, self.fvmax)))
         return self._length_curve(length) * curve * -self.force
 
     def gain_slope(self, length: Any, velocity: Any) -> Any:
         """d gain / d velocity."""
         V, y = self._normal_velocity(velocity), self.fvmax - 1.0
         rising, falling = V * 2.0 + 2.0, (y - V) * (2.0 / max(y, MINIMUM))
-        slope = select(V <= -1.0, 0.0, select(V <= 0.0, rising, select(V <= y, falling, 0.0)))
+        slope = select(V <= -1.0, 0.0, select(V <= 0.0, rising, select(y >= V, falling, 0.0)))
         return self._length_curve(length) * slope * (-self.force / max(self.optimum * self.vmax, MINIMUM))
 
     def bias(self, length: Any) -> Any:
@@ -56,7 +56,7 @@ class Muscle:
         bend = 0.5 * (1.0 + self.lmax)
         square = (L - 1.0) * (L - 1.0) * (0.5 / (half * half))
         straight = (L - bend) * (1.0 / half) + 0.5
-        return select(L <= 1.0, 0.0, select(L <= bend, square, straight)) * (-self.force * self.fpmax)
+        return select(L <= 1.0, 0.0, select(bend >= L, square, straight)) * (-self.force * self.fpmax)
 
     def _normal_length(self, length: Any) -> Any:
         return (length - self.start) * (1.0 / self.optimum) + self.shortest
@@ -74,9 +74,9 @@ class Muscle:
             return x * x * 0.5
 
         pieces = select(L <= 1.0, 1.0 - square(1.0 - L, 1.0 - a), 1.0 - square(L - 1.0, b - 1.0))
-        pieces = select(L <= a, square(L - self.lmin, a - self.lmin), pieces)
-        pieces = select(L <= b, pieces, square(self.lmax - L, self.lmax - b))
-        return select((L >= self.lmin) & (L <= self.lmax), pieces, 0.0)
+        pieces = select(a >= L, square(L - self.lmin, a - self.lmin), pieces)
+        pieces = select(b >= L, pieces, square(self.lmax - L, self.lmax - b))
+        return select((self.lmin <= L) & (self.lmax >= L), pieces, 0.0)
 
 
 def activation_rate(control: Any, activation: Any, prm: np.ndarray) -> Any:

@@ -135,7 +135,6 @@ def _slider_crank(crank: Frame, slider: Frame, poses: dict[Node, Pose], rod: flo
     by_v = [select(reaches, a * share + x / root, a) for a, x in zip(axis, v, strict=True)]
     J, turning = relative_jacobian(crank, slider, poses), frame_jacobian(slider, poses)
     moment = {
-        d: dot(by_v, S[3:]) + dot(by_axis, cross(turning[d][:3], axis) if d in turning else ZERO3)
-        for d, S in J.items()
+        d: dot(by_v, S[3:]) + dot(by_axis, cross(turning[d][:3], axis) if d in turning else ZERO3) for d, S in J.items()
     }
     return Transmission(length * gear, _scaled(moment, gear))

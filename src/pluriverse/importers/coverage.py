@@ -51,7 +51,7 @@ USED = """
     actuator_dynprm actuator_actadr actuator_actnum actuator_actlimited actuator_actrange actuator_actearly
     actuator_ctrladr actuator_ctrlnum actuator_ctrlspec actuator_outadr actuator_outnum actuator_group
     actuator_cranklength actuator_acc0 actuator_length0 actuator_lengthrange
-    actuator_damping actuator_dampingpoly actuator_armature
+    actuator_damping actuator_dampingpoly actuator_armature actuator_delay actuator_history
     key_qpos key_qvel key_ctrl key_act key_mpos key_mquat
     opt opt.timestep opt.gravity opt.integrator opt.cone opt.solver opt.impratio opt.tolerance opt.ls_tolerance
     opt.iterations opt.ls_iterations opt.disableflags opt.enableflags
@@ -88,7 +88,7 @@ WITHOUT_MEANING = {
         sensor_refid sensor_intprm sensor_dim sensor_adr sensor_cutoff sensor_noise sensor_history sensor_historyadr
         sensor_delay sensor_interval sensor_user sensor_plugin
         opt.magnetic
-        actuator_history actuator_historyadr nhistory
+        actuator_historyadr nhistory
         """,
     "names, paths and data of the author": """
         nnames nnames_map names names_map npaths paths signature
@@ -154,7 +154,6 @@ RULES = (
         "is defined by callbacks (type user)",
         defined_by_callbacks,
     ),
-    Rule("actuator_delay", "actuator", "has a delay", nonzero("actuator_delay")),
     Rule("actuator_plugin", "actuator", "is a plugin", assigned("actuator_plugin")),
     # joints
     Rule("jnt_springyield jnt_plasticadr nplastic", "joint", "has a spring that yields", nonzero("jnt_springyield")),

@@ -147,7 +147,7 @@ class RigidSolver:
             links_pos=self.get_links_pos(envs_idx=envs),
             links_quat=self.get_links_quat(envs_idx=envs),
             friction_ratio=self.get_geoms_friction_ratio(envs_idx=envs),
-            act=self.get_act(envs_idx=envs),
+            act=self._state.act[:, : envs.total].T.contiguous().clone(),
             mocap=self._state.mocap[:, : envs.total].T.contiguous().clone(),
             eq_active=self._state.eq_active[:, : envs.total].T.contiguous().clone(),
             s_global=self._steps,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from pluriverse.control_delays import memory_size
 from pluriverse.control_laws import control_laws
 from pluriverse.model import Model
 from pluriverse.solver.broadcasting import column, copy_envs, fill_envs
@@ -28,7 +29,7 @@ class State:
     qpos: (nq, N), [m] and [rad], a free joint as xyz + wxyz.
     qvel: (nv, N), a free joint as linear velocity in world axes and angular velocity in body axes.
     qacc: (nv, N), the last acceleration, from which the constraint solver starts.
-    act: (na, N), activations of stateful actuators.
+    act: (memory_size, N), activations of stateful actuators, then the past controls of delayed ones.
     mocap: (7 nmocap, N), position [m] and quaternion of each body that is moved from outside.
     ctrl: (nu, N), controls of the actuators that are no control law.
     eq_active: (neq, N), 1 where an equality constraint acts, else 0.
@@ -45,7 +46,7 @@ class State:
         self.together = Target(device.type == "cuda", dtype.itemsize == 8).together  # environments that share lists
         self.n_padded = self.n_envs if device.type == "cuda" else -(-self.n_envs // _CPU_LANES) * _CPU_LANES
         # One buffer behind five names, so that a reset is one copy.
-        self.parts = (model.nq, model.nv, model.nv, model.na, 7 * model.nmocap)
+        self.parts = (model.nq, model.nv, model.nv, memory_size(model), 7 * model.nmocap)
         self.motion = torch.zeros(sum(self.parts), self.n_padded, dtype=dtype, device=device)
         self.qpos, self.qvel, self.qacc, self.act, self.mocap = self.motion.split(self.parts)
         self.ctrl = self.motion.new_zeros(model.nu, self.n_padded)

@@ -20,7 +20,7 @@ class RigidSolverState:
     links_pos: torch.Tensor  # (B, n_links, 3), [m]; follows from qpos
     links_quat: torch.Tensor  # (B, n_links, 4), wxyz; follows from qpos
     friction_ratio: torch.Tensor  # (B, n_geoms)
-    act: torch.Tensor  # (B, na) activations of actuators
+    act: torch.Tensor  # (B, n) activations of actuators, and past controls of delayed ones
     mocap: torch.Tensor  # (B, 7 n) position and quaternion of each mocap body
     eq_active: torch.Tensor  # (B, n_equalities) 1 where the constraint acts, else 0
     s_global: int  # step at which it was taken
