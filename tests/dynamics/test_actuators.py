@@ -21,6 +21,7 @@ from physics_reference import (
     mujoco_data,
     mujoco_step,
     samples,
+    settings_of,
     sorted_forces,
 )
 from pluriverse.dynamics.actuators import activation_rates_by_row
@@ -129,9 +130,12 @@ def test_orientation_torque_is_limited_in_norm() -> None:
         assert FloatStep(mj_model, sample).result().errors(mujoco_step(mj_model, sample)).max() <= DOUBLE
 
 
-@pytest.mark.parametrize("kind", ["transmissions", "activations"])
-def test_genesis_scheme_leaves_general_actuators_explicit(kind: str) -> None:
-    mj_model = load(kind)
+@pytest.mark.parametrize("name", ["transmissions", "activations"])
+def test_genesis_scheme_takes_only_joints_into_the_inertia(name: str) -> None:
+    mj_model = load(name)
     (sample,) = samples(mj_model, 1)
-    smooth = FloatStep(mj_model, sample).smooth()
-    assert any(i != j for i, j in smooth.damping)
+    smooth = FloatStep(mj_model, sample, settings_of(mj_model, integrator="approximate_implicitfast")).smooth()
+    expected = mj_model.dof_armature + mj_model.opt.timestep * mj_model.dof_damping
+    assert error(by_index(smooth.armature), expected) <= DOUBLE
+    assert not smooth.damping
+    assert any(i != j for i, j in FloatStep(mj_model, sample).smooth().damping)  # of the integrator by default

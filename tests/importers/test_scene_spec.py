@@ -74,6 +74,16 @@ def test_rigid_options_override_time_step_and_gravity() -> None:
     assert opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
 
 
+@pytest.mark.parametrize("name", ["Euler", "RK4", "implicit", "implicitfast"])
+def test_integrators_go_to_mujoco_and_come_back(name: str) -> None:
+    member = getattr(mujoco.mjtIntegrator, f"mjINT_{name.upper()}")
+    assert compiled(Plane(), rigid=RigidOptions(integrator=name)).model.opt.integrator == member
+    xml = f'<mujoco><option integrator="{name}"/><worldbody><geom size=".1"/></worldbody></mujoco>'
+    adopted = compiled(MJCF(file=xml, use_file_options=True))
+    assert adopted.rigid_options.integrator is constants.integrator[name]
+    assert adopted.model.opt.integrator == member
+
+
 def test_switches_become_flags() -> None:
     rigid = RigidOptions(
         enable_collision=False, enable_joint_limit=False, disable_constraint=True, enable_adjacent_collision=True

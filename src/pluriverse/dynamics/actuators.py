@@ -183,9 +183,7 @@ def tendon_is_free(model: Model, found: list[Drive], tendon: int) -> Any:
     return (total > low + ALMOST * abs(low)) & (total < high - ALMOST * abs(high))
 
 
-def _controls(
-    model: Model, actuator: int, ctrl: Any, act: list[Any], clamp_ctrl: bool, elapsed: Any
-) -> list[Any]:
+def _controls(model: Model, actuator: int, ctrl: Any, act: list[Any], clamp_ctrl: bool, elapsed: Any) -> list[Any]:
     """Of an actuator, as late as its delay says, clamped."""
     first, controls = int(model.actuator_ctrladr[actuator]), []
     for u in range(first, first + int(model.actuator_ctrlnum[actuator])):
