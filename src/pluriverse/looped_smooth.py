@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pluriverse.constraints.rows import JointRows, joint_rows
 from pluriverse.dynamics.inertia import mass_matrix
 from pluriverse.dynamics.kinematics import body_motions
-from pluriverse.dynamics.replicas import Group, Kept, PickedBuffer, Replica, Shifted, tree_groups
+from pluriverse.dynamics.replicas import Group, Kept, PickedBuffer, Replica, tree_groups
 from pluriverse.dynamics.spatial import Vector
 from pluriverse.dynamics.tree import Node, Tree
 from pluriverse.smooth import Smooth, smooth_forces
@@ -29,7 +29,7 @@ class LoopedSmooth:
         self.groups = tree_groups(tree)
         self._kept: dict[Group, Kept] = {group: Kept(tree.run, group.count) for group in self.groups}
         for replica in self.each():
-            q, v = Shifted(qpos, replica.row_shift), Shifted(qvel, replica.dof_shift)
+            q, v = replica.rows(qpos), replica.dofs(qvel)
             own_inputs = replace(inputs, control=PickedBuffer(inputs.control, replica))
             smooth = smooth_forces(replica, q, v, [], own_inputs, settings)
             rows = joint_rows(replica, q, v, settings)
@@ -55,4 +55,4 @@ class LoopedSmooth:
         """Each tree's body motions J times values (an array by dof)."""
         for replica in self.each():
             poses = self.load(replica)[0].poses
-            yield replica, body_motions(replica, poses, Shifted(values, replica.dof_shift))
+            yield replica, body_motions(replica, poses, replica.dofs(values))

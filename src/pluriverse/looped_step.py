@@ -14,7 +14,7 @@ from pluriverse.constraints.pair_loops import PairLoops, loop_groups
 from pluriverse.control_laws import one_law_each
 from pluriverse.dynamics.fluid import has_medium
 from pluriverse.dynamics.integrate import integrate_positions
-from pluriverse.dynamics.replicas import Shifted, tree_groups
+from pluriverse.dynamics.replicas import tree_groups
 from pluriverse.dynamics.tree import Tree
 from pluriverse.integrators import implicit_acceleration
 from pluriverse.looped_smooth import LoopedSmooth
@@ -40,8 +40,8 @@ def step_in_loops(tree: Tree, qpos: Any, qvel: Any, qacc: Any, inputs: Inputs, s
     if contacts.capacity:
         jacobian = ContactJacobian(run, model.nv, contacts)
         _detect(contacts, jacobian, smooth)
-        tables = (partial(looped_motion_table, contacts, smooth, values) for values in (qvel, qacc))
-        contacts.make_rows(*tables, inputs.friction, settings)
+        velocities, accelerations = (partial(looped_motion_table, contacts, smooth, values) for values in (qvel, qacc))
+        contacts.make_rows(velocities, accelerations, inputs.friction, settings)
     problem = LoopedProblem(smooth, contacts, qacc, LONG_STEP, jacobian)
     scale = 1.0 / (model.stat_meaninertia * max(1, model.nv))
     limits = (settings.iterations, settings.ls_iterations, settings.tolerance, settings.ls_tolerance)
@@ -72,14 +72,14 @@ def _integrated(smooth: LoopedSmooth, qpos: Any, qvel: Any, qacc: Any, settings:
     new_qpos, new_qvel = run.array(model.nq, scratch=True), run.array(model.nv, scratch=True)
     for replica in smooth.each():
         kept, _, _ = smooth.load(replica)
-        rows, dofs = replica.row_shift, replica.dof_shift
-        q, v, a = Shifted(qpos, rows), Shifted(qvel, dofs), {d: qacc[dofs + d] for d in kept.armature}
-        damped = implicit_acceleration(replica, kept, v, a, settings, by_sweep=True)
+        q, new_q = replica.rows(qpos), replica.rows(new_qpos)
+        v, new_v, a = (replica.dofs(array) for array in (qvel, new_qvel, qacc))
+        damped = implicit_acceleration(replica, kept, v, {d: a[d] for d in kept.armature}, settings, by_sweep=True)
         velocity = {d: v[d] + rate * settings.dt for d, rate in damped.items()}
         for d, value in velocity.items():
-            new_qvel[dofs + d] = value
+            new_v[d] = value
         for row, value in integrate_positions(replica, q, by_dof(replica, velocity), settings.dt).items():
-            new_qpos[rows + row] = value
+            new_q[row] = value
     return new_qpos, new_qvel
 
 

@@ -128,8 +128,9 @@ def constrained_acceleration(
     start = by_dof(tree, {d: variable.value for d, variable in qacc.items()})
     if contacts.capacity:
         contacts.detect(smooth.poses)
-        moving = (smooth.velocities, body_motions(tree, smooth.poses, start))
-        contacts.make_rows(*(partial(contacts.motion_table, m) for m in moving), inputs.friction, settings)
+        velocities = partial(contacts.motion_table, smooth.velocities)
+        accelerations = partial(contacts.motion_table, body_motions(tree, smooth.poses, start))
+        contacts.make_rows(velocities, accelerations, inputs.friction, settings)
     coupled = solver_path(tree.model, settings) == "joint_space"
     long_step = _long_step(tree.model, settings, rows, contacts) if coupled else None
     if coupled:

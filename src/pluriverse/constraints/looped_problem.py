@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pluriverse.dynamics.bias import bias_forces
 from pluriverse.dynamics.inertia import kinetic_energy_twice
 from pluriverse.dynamics.kinematics import body_motions
-from pluriverse.dynamics.replicas import Replica, Shifted
+from pluriverse.dynamics.replicas import Replica
 from pluriverse.dynamics.spatial import add, dot, rigid_times
 from pluriverse.trace.functions import absolute, select
 
@@ -53,7 +53,7 @@ class LoopedProblem:
         for replica in self.smooth.each():
             smooth, rows, M = self.smooth.load(replica)
             shift = replica.dof_shift
-            now, force = Shifted(self._now, shift), self._residual_force(replica, smooth, shift)
+            now, force = replica.dofs(self._now), self._residual_force(replica, smooth)
             for d, f in force.items():
                 y[shift + d] = f + rows.constant_forces.get(d, 0.0)
             corner = shift * (n + 1)
@@ -105,8 +105,8 @@ class LoopedProblem:
         total = self.run.variable(0.0)
         for replica in self.smooth.each():
             smooth, _, _ = self.smooth.load(replica)
-            shift = replica.dof_shift
-            v = {d: self._target[shift + d] - self._now[shift + d] for d in smooth.armature}
+            now, target = replica.dofs(self._now), replica.dofs(self._target)
+            v: Any = {d: target[d] - now[d] for d in smooth.armature}
             motions = body_motions(replica, smooth.poses, v)
             total.value = total.value + kinetic_energy_twice(replica, smooth.inertias, motions, v, smooth.armature)
         return total.value
@@ -119,13 +119,12 @@ class LoopedProblem:
     def _rows(self) -> Iterator[tuple[Any, Any, Any]]:
         """The rows of joint coordinates, with what finds the present acceleration and the target by their dofs."""
         for replica in self.smooth.each():
-            shift = replica.dof_shift
             for r in self.smooth.load(replica)[1].rows:
-                yield r, Shifted(self._now, shift), Shifted(self._target, shift)
+                yield r, replica.dofs(self._now), replica.dofs(self._target)
 
-    def _residual_force(self, replica: Replica, smooth: Any, shift: Any) -> dict[int, Any]:
+    def _residual_force(self, replica: Replica, smooth: Any) -> dict[int, Any]:
         """f - M a of one tree, summed body by body."""
-        now = Shifted(self._now, shift)
+        now = replica.dofs(self._now)
         motions = body_motions(replica, smooth.poses, now)
         needed = {
             node: add(smooth.forces[node], rigid_times(smooth.inertias[node], motions[node])) for node in replica.nodes

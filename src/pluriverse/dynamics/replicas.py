@@ -88,6 +88,14 @@ class Replica(Tree):
         first = self.group.first_rows(self.model)
         return self.pick([row - first[0] for row in first])
 
+    def rows(self, array: Any) -> Any:
+        """An array by rows of qpos, by the numbers that they have for the first tree."""
+        return Shifted(array, self.row_shift)
+
+    def dofs(self, array: Any) -> Any:
+        """An array by dof, by the numbers that they have for the first tree."""
+        return Shifted(array, self.dof_shift)
+
 
 class Shifted:
     """Rows of an array by the numbers that they have for the first tree of a group."""

@@ -126,10 +126,10 @@ class Buffer:
         return self.program.impure("read", self, row, kind=FLOAT)
 
     def write(self, row: int | tuple[int, ...], value: Any) -> None:
-        block = self.program.block
-        while block.kind == "range":
+        block: Block | None = self.program.block
+        while block is not None and block.kind == "range":
             block = block.parent
-        if block.kind != "root":
+        if block is not self.program.root:
             raise TypeError("global memory is written at the outermost level, or in counted loops there, only")
         self.program.state(("write", self, row, value))
 
