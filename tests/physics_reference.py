@@ -243,7 +243,8 @@ class FloatStep:
         now = self.qpos, self.qvel, self.act
         qpos, qvel, act, unconverged = step(self.tree, *now, qacc, self.inputs, self.settings)
         assert not unconverged
-        return Result(by_index({d: a.value for d, a in qacc.items()}), by_index(qvel), by_index(qpos), np.array(act[: self.model.na]))
+        new_qacc, own_act = {d: a.value for d, a in qacc.items()}, act[: self.model.na]
+        return Result(by_index(new_qacc), by_index(qvel), by_index(qpos), np.array(own_act))
 
 
 @dataclass(frozen=True, eq=False)

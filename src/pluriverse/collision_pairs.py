@@ -18,8 +18,8 @@ GEOM_TYPE_NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinde
 # The geom types between which contacts are computed, the smaller type first.
 WRITTEN_KINDS = frozenset(
     (one, other)
-    for one, other in combinations_with_replacement((PLANE, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
-    if (one, other) != (PLANE, PLANE)
+    for one, other in combinations_with_replacement((PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
+    if other not in (PLANE, HFIELD)
 )
 
 _DISABLE_FILTERPARENT = 1 << 10  # mjDSBL_FILTERPARENT

@@ -32,7 +32,10 @@ FLEX = '<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius="
 TENDON = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>'
 
 REFUSED = {
-    "adhesion of a body": (actuator('<adhesion name="a" body="b" ctrlrange="0 1"/>'), "actuator 'a': drives the contacts"),
+    "adhesion of a body": (
+        actuator('<adhesion name="a" body="b" ctrlrange="0 1"/>'),
+        "actuator 'a': drives the contacts",
+    ),
     "user dynamics": (
         actuator('<general name="a" joint="j" dyntype="user" actdim="1"/>'),
         "actuator 'a': is defined by callbacks",

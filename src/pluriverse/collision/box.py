@@ -10,8 +10,7 @@ from pluriverse.dynamics.spatial import Vector, add, dot, matvec, scale, sub, tr
 from pluriverse.trace.functions import absolute, clamp, logical_not, maximum, minimum, reciprocal, select, sqrt
 
 SMALL = 1e-15  # mjMINVAL
-PARALLEL = 5.0  # sine of the angle to an edge that cannot be told from 0, in roundings
-NO_SIGN = 64.0  # part of the capsule's direction along an axis whose sign says nothing, in roundings
+ALIGNED = 64.0  # part of the capsule's direction along an axis that says nothing, in roundings
 STEEP = 0.5  # squared cosine of the angle to an edge above which a capsule at a corner is taken to lie along that edge
 # The edges of a box, in MuJoCo's order: the axis that each runs along, the next two, and the edge's side of these.
 EDGES = [
@@ -51,15 +50,16 @@ class _Nearest:
     """The place on a capsule's axis that is nearest to a box, whether it is nearest to an edge, and then to which."""
 
     def __init__(self, run: Any, capsule: Placed, box: Placed, margin: float) -> None:
-        self.size, self.length, self.no_sign = list(box.size), capsule.size[1], NO_SIGN * run.rounding
+        self.size, self.length = list(box.size), capsule.size[1]
+        self.aligned = ALIGNED * run.rounding * self.length
         self.centre = _in_frame(box, sub(capsule.position, box.position))
         self.half = scale(_in_frame(box, capsule.axis), self.length)
         # MuJoCo starts from this length, and compares it with squared distances.
         self.reach = margin + 2.0 * (capsule.size[0] + self.length + self.size[0] + self.size[1] + self.size[2])
         self.distance2, self.place, self.at_edge = run.variable(self.reach), run.variable(0.0), run.variable(False)
-        # Of the edge, along it and along the next two axes: the half axis, the box, the signs of the nearest corner, and
-        # the way to the place on the edge; that place in units of the edge's half length; and the end of the edge if
-        # that is nearest, +-1, else 0.
+        # Of the edge, along it and along the next two axes: the half axis, the box, the signs of the nearest corner, the
+        # way there from the axis. Then the place on the edge in units of its half length, and the end of the edge that
+        # is nearest, +-1, or 0 for none.
         self.edge_half, self.edge_size, self.corner, self.gap = (variables(run, 3) for _ in range(4))
         self.edge_place, self.edge_end = run.variable(0.0), run.variable(0.0)
         self._search_faces()
@@ -84,7 +84,7 @@ class _Nearest:
         """The nearest places of the capsule's axis and each edge (Ericson 2005, section 5.1.9)."""
         centre, half, size = (array_of(run, v) for v in (self.centre, self.half, self.size))
         tables = [run.table(column) for column in zip(*EDGES, strict=True)]
-        length2, parallel = self.length * self.length, PARALLEL * run.rounding
+        length2 = self.length * self.length
         for edge in run.range(len(EDGES)):
             *axes, side1, side2 = (table[edge] for table in tables)
             h, s, c = ([v[axis] for axis in axes] for v in (half, size, centre))
@@ -101,8 +101,8 @@ class _Nearest:
             x, end = select(moved, clamp(unclamped, -1.0, 1.0), x), select(moved, _beyond(unclamped, end), end)
 
             gap = sub([d[0] + s[0] * x, d[1], d[2]], scale(h, place))
-            distance2, area2 = dot(gap, gap), s[0] * s[0]
-            crosses = across2 * area2 >= maximum(SMALL, parallel * parallel * length2 * area2)
+            distance2 = dot(gap, gap)
+            crosses = (across2 * s[0] * s[0] >= SMALL) & (across2 >= self.aligned * self.aligned)
             for _ in run.when(crosses & (distance2 < self.distance2.value - SMALL)):
                 self.distance2.value, self.place.value, self.at_edge.value = distance2, place, True
                 self.edge_place.value, self.edge_end.value = x, end
@@ -133,17 +133,20 @@ class _Nearest:
         return [select(middle, a, b) for a, b in zip(on_edge, at_corner, strict=True)]
 
     def _without_rounding(self, differ: Vector, widest: Any, axes: range) -> Vector:
-        """`differ` where the direction's part is so small that its sign says nothing: told by its widest part.
-
-        A line that passes a corner between its ends goes up on one side and down on the other, so the two differ;
-        but not where it passes inside the box, or ends. Exact zeros stay as they are.
-        """
-        between, limit = absolute(self.place.value) < 1.0, self.no_sign * self.length
+        """`differ` of some axes. Where the direction's part is so small that its sign is rounding's, its widest part tells
+        instead: a line that passes a corner between its ends approaches it along one axis and recedes along the other,
+        so the two differ; but not where it passes inside the box, or ends. Exactly parallel lines are as in MuJoCo,
+        where the sign of 0 counts."""
+        between = absolute(self.place.value) < 1.0
+        parts = [absolute(self.edge_half[k].value) for k in axes]
+        small = [part < self.aligned for part in parts]
+        rounded: Any = False
+        for part, is_small in zip(parts, small, strict=True):
+            rounded = rounded | (is_small & (part > 0.0))
         told = []
-        for k in axes:
-            part, outside = absolute(self.edge_half[k].value), self.gap[k].value * self.corner[k].value < 0.0
-            by_widest = select(between & outside, 1.0 - widest, widest)
-            told.append(select((part > 0.0) & (part < limit), by_widest, differ[k]))
+        for k, is_small in zip(axes, small, strict=True):
+            outside = self.gap[k].value * self.corner[k].value < 0.0
+            told.append(select(is_small & rounded, select(between & outside, 1.0 - widest, widest), differ[k]))
         return told
 
     def _step_at_corner(self, h: Vector, spans: Vector, differ: Vector) -> list[Any]:

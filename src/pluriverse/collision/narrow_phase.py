@@ -9,9 +9,22 @@ from typing import Any, NamedTuple
 from pluriverse.collision import box, box_box, plane, round
 from pluriverse.collision.convex import convex_convex
 from pluriverse.collision.placed import Emit, Placed
-from pluriverse.collision_pairs import BOX, CAPSULE, CYLINDER, ELLIPSOID, GEOM_TYPE_NAMES, MESH, PLANE, SPHERE
+from pluriverse.collision.prisms import MOST, field_convex
+from pluriverse.collision_pairs import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    GEOM_TYPE_NAMES,
+    HFIELD,
+    MESH,
+    PLANE,
+    SPHERE,
+    ContactPair,
+)
 from pluriverse.dynamics.spatial import dot, sub
 from pluriverse.errors import GenesisException
+from pluriverse.model import Model
 
 
 class Kind(NamedTuple):
@@ -37,17 +50,32 @@ KINDS = {  # by types, the smaller first
     (CAPSULE, BOX): Kind(box.capsule_box, 2, True),
     (BOX, BOX): Kind(box_box.box_box, 8, True),
 }
+SHAPES = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)
 CONVEX = {  # the rest: 4 contacts where a flat face can meet a face or an edge
     types: Kind(convex_convex, 4 if set(types) <= {CAPSULE, CYLINDER, BOX, MESH} else 1, True)
-    for types in combinations_with_replacement((SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
+    for types in combinations_with_replacement(SHAPES, 2)
     if types not in KINDS
 }
+CONVEX |= {(HFIELD, shape): Kind(field_convex, MOST, True) for shape in SHAPES}
 KINDS |= CONVEX
 
 
 def contact_sites(type1: int, type2: int) -> int:
     """The most contacts of two geoms of these types (mjtGeom, the smaller first); 0 for kinds that are not written."""
     return KINDS[type1, type2].sites if (type1, type2) in KINDS else 0
+
+
+def pair_sites(model: Model, pair: ContactPair, together: int = 1) -> int:
+    """The most contacts of a pair in `together` environments, where those found in one pass of a loop are one."""
+    type1, type2 = int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])
+    if type1 != HFIELD:
+        return contact_sites(type1, type2)
+    field, width = int(model.geom_dataid[pair.geom1]), 2.0 * (float(model.geom_rbound[pair.geom2]) + pair.margin)
+    prisms = 2
+    for k, points in enumerate((int(model.hfield_ncol[field]), int(model.hfield_nrow[field]))):
+        step = 2.0 * float(model.hfield_size[field, k]) / (points - 1)
+        prisms *= min(int(width / step) + 2, points - 1)  # cells that the shape can be over
+    return min(contact_sites(type1, type2) * together, prisms)
 
 
 def collide(run: Any, geom1: Placed, geom2: Placed, margin: float, emit: Emit) -> None:

@@ -107,14 +107,14 @@ class _Part:
     def __init__(self, field: HeightField, shape: Support, rotation: Vector, centre: Vector, margin: Any) -> None:
         self.field, self.centre = field, centre
         axes = [row(rotation, k) for k in range(3)]  # of the field, in the shape's frame
-        lower = [-shape.reach(negate(axis)) - shape.radius for axis in axes]
-        upper = [shape.reach(axis) + shape.radius for axis in axes]
-        self.lowest = lower[2] - margin  # height above the shape's centre of what can touch
+        lower = [-shape.reach(negate(axis)) - shape.radius - margin for axis in axes]
+        upper = [shape.reach(axis) + shape.radius + margin for axis in axes]
+        self.lowest = lower[2]  # height above the shape's centre of what can touch
         (self._column, self._columns), (self._row, rows) = (
             _cells(centre[k] + lower[k], centre[k] + upper[k], field.half[k], field.step[k], points)
             for k, points in enumerate((field.columns, field.rows))
         )
-        beside = (centre[2] + self.lowest <= field.top) & (centre[2] + upper[2] + margin >= -field.base)
+        beside = (centre[2] + self.lowest <= field.top) & (centre[2] + upper[2] >= -field.base)
         self.count = select(beside, 2.0 * rows * self._columns, 0.0)
 
     def prism(self, number: Any) -> Prism:

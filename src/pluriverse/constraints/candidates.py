@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pluriverse.collision.height_fields import HeightFields
 from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.placed import Placed
-from pluriverse.collision_pairs import MESH, ContactPair, contact_pairs, is_written
+from pluriverse.collision_pairs import HFIELD, MESH, ContactPair, contact_pairs, is_written
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import ZERO3, Vector, add, matmul, negate, sub
 from pluriverse.dynamics.tree import Node, Tree
@@ -104,6 +105,7 @@ class SinglePair:
             size=[tree.constants([model.geom_size[g, k] for g in geoms]) for k in range(3)],
             rbound=tree.constant(model.geom_rbound, geoms),
             hull=Hulls.of(tree.run, model, geoms[:1]).view(0) if model.geom_type[geoms[0]] == MESH else None,
+            field=HeightFields.of(tree.run, model, geoms[:1]).view(0) if model.geom_type[geoms[0]] == HFIELD else None,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.collision.narrow_phase import contact_sites
+from pluriverse.collision.narrow_phase import pair_sites
 from pluriverse.model import Model
 from pluriverse.status_bits import CONTACT_OVERFLOW, number_of
 
@@ -23,7 +23,7 @@ def places_for(model: Model, pairs: Sequence[Candidate], max_contacts: int | Non
     max_contacts: of an environment; None: all where these are FEW, else `contacts_at_once`. together: environments
     that share the list, whose contacts may all be different ones.
     """
-    sites = np.array([contact_sites(*_types(model, c)) for c in pairs], dtype=int)
+    sites = np.array([pair_sites(model, c.pairs[0], together) for c in pairs], dtype=int)
     total = int(sites.sum())
     if max_contacts is None:
         max_contacts = total if total <= FEW else contacts_at_once(model, pairs, sites)
@@ -48,7 +48,3 @@ def report_lost(run: Any, records: Any) -> None:
     """Raises the status bit of the environments that lost a contact, and tells how many places were wanted."""
     lost = run.lane_any(records.lost)
     run.flag_row("status").raise_where(lost, CONTACT_OVERFLOW, number_of(CONTACT_OVERFLOW), records.wanted)
-
-
-def _types(model: Model, c: Candidate) -> tuple[int, int]:
-    return int(model.geom_type[c.pairs[0].geom1]), int(model.geom_type[c.pairs[0].geom2])

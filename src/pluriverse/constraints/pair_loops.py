@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pluriverse.collision.bounds import boxes_touch, have_boxes
+from pluriverse.collision.height_fields import HeightFields
 from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.narrow_phase import is_guarded
 from pluriverse.collision.placed import Placed
-from pluriverse.collision_pairs import BOX, CAPSULE, MESH, PLANE, SPHERE
+from pluriverse.collision_pairs import BOX, CAPSULE, HFIELD, MESH, PLANE, SPHERE
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import Vector, add, column, dot, matmul, scale, sub
 from pluriverse.dynamics.tree import Node, Tree
@@ -87,6 +88,7 @@ class PairLoops:
             if _is_turned(by_type[g], by_type[other])
         }
         self.hulls = Hulls.of(run, model, self.geoms)
+        self.fields = HeightFields.of(run, model, self.geoms)
         self._slot = {g: i for i, g in enumerate(self.geoms)}
         self.solid_slot = {g: i for i, g in enumerate(sorted(turned))}
         self._centres, self._axes = (run.array(3 * (len(self.geoms) + 1), scratch=True) for _ in range(2))
@@ -233,6 +235,7 @@ class PairLoops:
             size=[size[slot] for size in shape.sizes],
             rbound=shape.rbound[slot],
             hull=self.hulls.view(shape.hull[slot]) if kind == MESH else None,
+            field=self.fields.view(shape.field[slot]) if kind == HFIELD else None,
         )
 
     def between(self, start: Any, end: Any) -> Vector:
@@ -266,6 +269,7 @@ class _Shape:
         self.sizes = [column(model.geom_size[geoms, k].tolist()) for k in range(3)]
         self.rbound = column(model.geom_rbound[geoms].tolist())
         self.hull = column(loops.hulls.number(g) for g in geoms)
+        self.field = column(loops.fields.number(g) for g in geoms)
         self.body = column(len(order) if node is None else order[node] for node in map(loops.node_of, geoms))
         self.solid = column(loops.solid_slot[g] for g in geoms) if turned else None
 

@@ -196,6 +196,8 @@ def _controls(model: Model, actuator: int, ctrl: Any, act: list[Any], clamp_ctrl
 
 
 def _delayed(model: Model, actuator: int, past: list[Any], elapsed: Any) -> Any:
+    """The past control that acts now; the stages of RK4 look at different times."""
+
     def value(share: float) -> Any:
         weights = delay_weights(model, actuator, share)
         return dot([past[k] for k in weights], list(weights.values()))
