@@ -1,5 +1,5 @@
-"""How far trajectories leave MuJoCo's float64 ones after some steps: of pluriverse through scene.step(), of MuJoCo Warp on
-the same device, and of MuJoCo itself from start states rounded by half a unit of float32. Prints a table.
+"""How far trajectories leave MuJoCo's float64 ones after some steps: of pluriverse through scene.step(), of MuJoCo
+Warp on the same device, and of MuJoCo itself from start states rounded by half a unit of float32. Prints a table.
 
     python benchmarks/trajectories.py --scene go2 humanoid --against mujoco_warp
 """
@@ -26,7 +26,9 @@ STEPS = (10, 50)
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     start_session(options)
-    print(f"| scene | engine | {' | '.join(f'{n} steps: median, max' for n in STEPS)} |\n|---|---|{'---|' * len(STEPS)}")
+    print(
+        f"| scene | engine | {' | '.join(f'{n} steps: median, max' for n in STEPS)} |\n|---|---|{'---|' * len(STEPS)}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for given in options.scene:
             scene = find_scene(given)

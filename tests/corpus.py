@@ -1,4 +1,4 @@
-"""All MJCF files of the packages that tests may read, by short name, as MuJoCo compiles them; what is refused of them."""
+"""All MJCF files of the packages that tests may read, by short name, as MuJoCo compiles them; what is refused."""
 
 from __future__ import annotations
 

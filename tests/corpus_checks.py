@@ -112,9 +112,7 @@ def float_contacts(floats: FloatStep, poses: dict[Node, Pose]) -> list[Touch]:
         normal = np.array(contacts.normal or contacts.vector("normal", k))
         position = add(poses[c.node].world, contacts.vector("point", k))
         geoms = (c.pairs[0].geom1, c.pairs[0].geom2)
-        found.append(
-            Touch(geoms, contacts.records.distance[k], -normal if c.flipped else normal, np.array(position))
-        )
+        found.append(Touch(geoms, contacts.records.distance[k], -normal if c.flipped else normal, np.array(position)))
     return found
 
 

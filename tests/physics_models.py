@@ -10,7 +10,8 @@ import pytest
 
 import pluriverse
 from actuated_worlds import ACTUATED
-from pluriverse.collision_pairs import unsupported_pairs
+from pluriverse.collision.narrow_phase import CONVEX
+from pluriverse.collision_pairs import contact_pairs
 from pluriverse.importers.refusals import refuse_unsupported
 from pluriverse.model import Model
 from robot_files import FILES as ROBOTS
@@ -77,6 +78,7 @@ def chain(links: int) -> str:
         )
     equality = f'<equality><joint joint1="j{links - 1}" joint2="j0" polycoef="0 .5 0 0 0"/></equality>'
     return world(bodies, after=equality)
+
 
 TORSION = """
 <geom name="floor" type="plane" size="5 5 1" condim="1"/>
@@ -176,7 +178,8 @@ SMALL = {
            <body name="plate" mocap="true" pos="-.5 0 .3" euler="5 10 0"><geom type="plane" size="1 1 .1"/></body>
            <body pos="0 0 .4"><joint axis="0 0 1" damping=".1"/><joint axis="0 1 0" damping=".1"/>
              <geom size=".05" pos=".05 0 0"/>
-             <body pos=".3 0 0"><joint axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 -.2 0 0" size=".03"/>
+             <body pos=".3 0 0"><joint axis="0 1 0" damping=".1"/>
+               <geom type="capsule" fromto="0 0 0 -.2 0 0" size=".03"/>
                <body name="hand" pos=".3 0 0"><joint type="ball" damping=".01"/><geom type="box" size=".05 .04 .03"/>
                  <site name="palm" pos="0 0 .03"/></body></body></body>
            <body pos=".55 .05 .9"><freejoint/><geom size=".08"/></body>
@@ -187,7 +190,8 @@ SMALL = {
           <contact><exclude body1="tool" body2="hand"/></contact>""",
     ),
     "polynomial": world(
-        """<body pos="0 0 1"><joint type="free" stiffness="3 4 20" damping=".2 .3 .1"/><geom type="box" size=".1 .2 .3"/>
+        """<body pos="0 0 1"><joint type="free" stiffness="3 4 20" damping=".2 .3 .1"/>
+             <geom type="box" size=".1 .2 .3"/>
              <body pos=".3 0 0"><joint type="ball" stiffness="0 2 1" damping="0 .1 .2"/>
                <geom size=".1" pos=".1 0 .1"/></body></body>
            <body pos="0 3 1"><joint axis="0 1 0" stiffness="5 -2" springref="30" damping=".1 .4"/>
@@ -234,18 +238,21 @@ SMALL = {
         after="""<tendon>
           <spatial stiffness="30"><site site="w"/><geom geom="drum"/><site site="a"/><geom geom="ball"/>
             <site site="c"/></spatial>
-          <spatial damping="2 1"><site site="a"/><geom geom="drum" sidesite="over"/><site site="e"/><pulley divisor="3"/>
+          <spatial damping="2 1"><site site="a"/><geom geom="drum" sidesite="over"/><site site="e"/>
+             <pulley divisor="3"/>
             <site site="b"/><geom geom="ball" sidesite="beside"/><site site="d"/></spatial>
           <spatial frictionloss=".5"><site site="b"/><geom geom="ball" sidesite="inside"/><site site="e"/></spatial>
           <spatial limited="true" range=".2 .4"><site site="e"/><geom geom="ring" sidesite="core"/>
             <site site="c"/></spatial>
-          <spatial stiffness="5 3" springlength=".1"><site site="c"/><geom geom="ball" sidesite="aside"/><site site="w"/>
+          <spatial stiffness="5 3" springlength=".1"><site site="c"/><geom geom="ball" sidesite="aside"/>
+             <site site="w"/>
             <geom geom="drum" sidesite="aside"/><site site="d"/></spatial></tendon>""",
     ),
     "tendon_equality": world(
         """<site name="w" pos="0 0 1.6"/>
            <body pos="0 0 1"><joint name="a" axis="0 1 0" ref="10"/><geom size=".1" pos=".3 0 0"/>
-             <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/><site name="s" pos=".2 0 0"/>
+             <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>
+               <site name="s" pos=".2 0 0"/>
              </body></body>
            <body pos="0 1 1"><joint name="c" axis="1 0 0"/><geom size=".1" pos="0 .2 0"/>
              <site name="t" pos="0 .3 .1"/></body>""",
@@ -306,11 +313,16 @@ SMALL = {
            <body pos="-.4 0 .5"><joint type="slide" axis="0 0 1"/><geom size=".12"/></body>""",
     ),
     "torsion": world(TORSION, option='impratio="2"'),
-    "elliptic": world(TORSION.replace('condim="4"', 'condim="3"').replace('condim="6"', 'condim="3"'),
-                      option='cone="elliptic" impratio="3"'),
-    "elliptic_torsion": world(TORSION, option='cone="elliptic"',
+    "elliptic": world(
+        TORSION.replace('condim="4"', 'condim="3"').replace('condim="6"', 'condim="3"'),
+        option='cone="elliptic" impratio="3"',
+    ),
+    "elliptic_torsion": world(
+        TORSION,
+        option='cone="elliptic"',
         after="""<contact><pair geom1="d" geom2="floor" condim="6" friction=".7 .3 .01 .001 .002"
-          solreffriction=".05 1.1"/></contact>"""),
+          solreffriction=".05 1.1"/></contact>""",
+    ),
     "damped": world(
         """<body pos="0 0 1"><joint axis="0 1 0" damping="2"/><geom size=".1" pos=".3 0 0"/>
              <body pos=".5 0 0"><joint type="ball" damping="1"/><geom type="box" size=".1 .2 .1" pos=".2 0 0"/>
@@ -355,7 +367,9 @@ def names(kind: str) -> list[str]:
 def load(name: str, *, masked: bool = False, **option: float) -> mujoco.MjModel:
     """A compiled model by name or from MJCF text, not to be changed.
 
-    Options and pairs of geoms that are not supported are replaced: implicitfast for RK4, Newton, and excludes. A robot without a floor gets one. `masked`: its geoms meet the floor only. `option`: fields of mjOption.
+    Replaced are integrators other than Euler by implicitfast, and the solver by Newton. Pairs of the convex collider,
+    whose contacts are MuJoCo's only nearly (tests/collision), are excluded. A robot without a floor gets one. `masked`:
+    its geoms meet the floor only. `option`: fields of mjOption.
     """
     text = SMALL.get(name, name if name.startswith("<") else "")
     spec = mujoco.MjSpec.from_string(text) if text else mujoco.MjSpec.from_file(str(_file(name)))
@@ -375,7 +389,8 @@ def load(name: str, *, masked: bool = False, **option: float) -> mujoco.MjModel:
         body.name = body.name or f"body{number}"
     mj_model = spec.compile()
     model = Model.from_mujoco(mj_model)
-    for one, two in {tuple(model.geom_bodyid[[p.geom1, p.geom2]]) for p in unsupported_pairs(model)}:
+    convex = [p for p in contact_pairs(model) if tuple(model.geom_type[[p.geom1, p.geom2]]) in CONVEX]
+    for one, two in {tuple(model.geom_bodyid[[p.geom1, p.geom2]]) for p in convex}:
         spec.add_exclude(bodyname1=model.body_names[one], bodyname2=model.body_names[two])
         mj_model = spec.compile()
     refuse_unsupported(mj_model)

@@ -11,15 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pluriverse.collision_pairs import (
-    CAPSULE,
-    PLANE,
-    WRITTEN_KINDS,
     ContactPair,
     collision_pairs,
     contact_pairs,
-    is_written,
-    unsupported_pairs,
-    unsupported_pairs_text,
 )
 from pluriverse.importers.model_files import ASSETS
 from pluriverse.model import Model
@@ -174,27 +168,6 @@ def test_explicit_pairs_of_immovable_bodies_are_left_out() -> None:
         '<contact><pair geom1="a" geom2="b"/></contact>',
     )
     assert contact_pairs(model) == ()
-
-
-def test_kinds_not_written_are_named() -> None:
-    model = from_xml(
-        '<geom name="floor" type="plane" size="1 1 1"/>'
-        '<body><freejoint/><geom name="box" type="box" size=".1 .1 .1"/></body>'
-        '<body name="pin"><freejoint/><geom type="cylinder" size=".1 .1"/></body>'
-    )
-    (pair,) = unsupported_pairs(model)
-    assert not is_written(model, pair)
-    text = unsupported_pairs_text(model, lambda geom: f"<{geom}>")
-    assert text is not None
-    assert "1 pairs of geoms will not collide" in text
-    assert "cylinder-box (1)" in text
-    assert "<2> with <1>" in text
-    assert unsupported_pairs_text(from_xml('<geom type="plane" size="1 1 1"/>'), str) is None
-
-
-def test_written_kinds_are_in_type_order() -> None:
-    assert all(a <= b for a, b in WRITTEN_KINDS)
-    assert {(PLANE, CAPSULE), (CAPSULE, CAPSULE)} <= WRITTEN_KINDS
 
 
 def test_midphase_does_not_change_the_set() -> None:

@@ -24,13 +24,14 @@ from pluriverse.dynamics.replicas import tree_groups
 from pluriverse.looped_step import loops_pay, step_in_loops
 
 ARM = """
-<body name="arm{k}" pos="{k} 0 .5" euler="{k}0 0 0"><joint name="a{k}" axis="0 1 0" range="-20 30" limited="true" damping=".1"
-  armature=".0{k}1"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".04" mass="{m}"/>
+<body name="arm{k}" pos="{k} 0 .5" euler="{k}0 0 0"><joint name="a{k}" axis="0 1 0" range="-20 30" limited="true"
+  damping=".1" armature=".0{k}1"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".04" mass="{m}"/>
   <body pos=".3 0 0"><joint name="b{k}" axis="0 0 1" frictionloss=".2" stiffness="{k}"/><geom size=".06"/>
   <body pos=".1 0 0"><joint type="ball"/><geom type="box" size=".03 .02 .05" pos="0 0 .08"/></body></body></body>
 """
 BALL = '<body pos="{x} .05 {z}"><freejoint/><geom size=".1" condim="{d}"/></body>'
 BOX = '<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".1 .08 .05" pos=".01 .02 0"/></body>'
+WELD = '<equality><weld body1="w"/></equality>'
 
 
 def zoo() -> str:
@@ -38,7 +39,9 @@ def zoo() -> str:
     arms = "".join(ARM.format(k=k, m=1 + k) for k in range(1, 4))
     balls = "".join(BALL.format(x=1.1 + 0.3 * k, z=0.7 + 0.1 * k, d=(3, 1)[k % 2]) for k in range(4))
     boxes = "".join(BOX.format(x=1.0 + 0.15 * k, z=0.1 + 0.1 * k) for k in range(3))
-    lone = '<body pos="0 1 1"><joint type="ball" range="0 20" limited="true"/><geom type="capsule" size=".1 .2"/></body>'
+    lone = (
+        '<body pos="0 1 1"><joint type="ball" range="0 20" limited="true"/><geom type="capsule" size=".1 .2"/></body>'
+    )
     motors = "".join(f'<position joint="a{k}" kp="{k}0" kv="1"/>' for k in range(1, 4))
     return world(FLOOR + arms + balls + boxes + lone, after=f"<actuator>{motors}</actuator>")
 
@@ -50,7 +53,9 @@ def in_loops(floats: FloatStep) -> Result:
     return Result(*(np.array(x) for x in (qacc, new_qvel, new_qpos, [])))
 
 
-@pytest.mark.parametrize("name", [zoo(), "round", "torsion", "elliptic", "four_legs", "frictionloss", "springs", "damped"])
+@pytest.mark.parametrize(
+    "name", [zoo(), "round", "torsion", "elliptic", "four_legs", "frictionloss", "springs", "damped"]
+)
 def test_step(name: str) -> None:
     mj_model = load(name)
     for sample in samples(mj_model, 6):
@@ -69,7 +74,7 @@ def test_trees_of_equal_structure_share_a_loop() -> None:
         (8 * BOX.format(x=0, z=1), "", True),
         (5 * BOX.format(x=0, z=1), "", False),  # 30 dofs
         (3 * BOX.format(x=0, z=1) + 3 * BALL.format(x=0, z=2, d=1) + 3 * BALL.format(x=0, z=2, d=3), "", False),
-        (8 * BOX.format(x=0, z=1) + '<body name="w"><freejoint/><geom size=".1"/></body>', '<equality><weld body1="w"/></equality>', False),
+        (8 * BOX.format(x=0, z=1) + '<body name="w"><freejoint/><geom size=".1"/></body>', WELD, False),
     ],
 )  # fmt: skip
 def test_loops_are_for_many_alike_trees(bodies: str, after: str, pays: bool) -> None:

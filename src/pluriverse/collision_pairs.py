@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -14,13 +11,6 @@ from pluriverse.model import Model
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mjtGeom
 GEOM_TYPE_NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-
-# The geom types between which contacts are computed, the smaller type first.
-WRITTEN_KINDS = frozenset(
-    (one, other)
-    for one, other in combinations_with_replacement((PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH), 2)
-    if other not in (PLANE, HFIELD)
-)
 
 _DISABLE_FILTERPARENT = 1 << 10  # mjDSBL_FILTERPARENT
 _DISABLE_MIDPHASE = 1 << 14  # mjDSBL_MIDPHASE
@@ -86,30 +76,6 @@ def without_self_collision(model: Model) -> Model:
     excluded = np.union1d(model.exclude_signature, (one[same] << 16) + two[same]).astype(np.int32)
     excluded.setflags(write=False)
     return dataclasses.replace(model, exclude_signature=excluded, nexclude=len(excluded))
-
-
-def is_written(model: Model, pair: ContactPair) -> bool:
-    """Whether contacts of this pair are computed."""
-    return (int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])) in WRITTEN_KINDS
-
-
-def unsupported_pairs(model: Model) -> tuple[ContactPair, ...]:
-    """The pairs that MuJoCo would collide and this package does not yet."""
-    return tuple(pair for pair in contact_pairs(model) if not is_written(model, pair))
-
-
-def unsupported_pairs_text(model: Model, name_of: Callable[[int], str]) -> str | None:
-    """One sentence on the pairs that will not collide, for a warning; None if all do. name_of: says a geom."""
-    pairs = unsupported_pairs(model)
-    if not pairs:
-        return None
-    kinds = Counter((int(model.geom_type[p.geom1]), int(model.geom_type[p.geom2])) for p in pairs)
-    counts = ", ".join(f"{GEOM_TYPE_NAMES[a]}-{GEOM_TYPE_NAMES[b]} ({n})" for (a, b), n in sorted(kinds.items()))
-    examples = "; ".join(f"{name_of(p.geom1)} with {name_of(p.geom2)}" for p in pairs[:3])
-    return (
-        f"{len(pairs)} pairs of geoms will not collide, because contacts of these kinds are not written yet: {counts}. "
-        f"For example {examples}."
-    )
 
 
 def _type_order(model: Model, geom1: int, geom2: int) -> tuple[int, int]:

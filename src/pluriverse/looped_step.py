@@ -84,8 +84,8 @@ def _integrated(smooth: LoopedSmooth, qpos: Any, qvel: Any, qacc: Any, settings:
 
 
 def loops_pay(tree: Tree, settings: StepSettings) -> bool:
-    """Whether the step is traced in loops over alike trees: where most of a large model is such trees, and nothing in it
-    ties trees together but contacts."""
+    """Whether the step is traced in loops over alike trees: where most of a large model is such trees, and nothing in
+    it ties trees together but contacts."""
     model = tree.model
     looped = sum(group.count * len(group.nodes) for group in tree_groups(tree) if group.count >= FEWEST)
     plain = not (model.neq or model.ntendon or model.nmocap or has_medium(model)) and one_law_each(model)

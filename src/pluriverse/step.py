@@ -226,16 +226,14 @@ SMALL = 9  # dofs up to which the mass matrix costs less than a sweep (measured:
 def needs_joint_space(model: Model, settings: StepSettings) -> bool:
     """Whether some row couples limbs or bodies: an equality, a tendon, a ball joint's limit, a contact between two
     moving bodies."""
-    from pluriverse.collision_pairs import contact_pairs, is_written
+    from pluriverse.collision_pairs import contact_pairs
 
     if (settings.equalities and model.neq) or couples_dofs(model, settings):
         return True
     if settings.limits and any(model.jnt_limited[j] and model.jnt_type[j] == 1 for j in range(model.njnt)):
         return True
     moves = model.body_treeid[model.geom_bodyid] >= 0
-    return settings.contacts and any(
-        moves[p.geom1] and moves[p.geom2] for p in contact_pairs(model) if is_written(model, p)
-    )
+    return settings.contacts and any(moves[p.geom1] and moves[p.geom2] for p in contact_pairs(model))
 
 
 def finite(values: list[Any]) -> Any:

@@ -186,12 +186,7 @@ def lane_count(model: Model, settings: StepSettings) -> int:
 
     It depends on the model alone, never on the number of environments, so that results do not either.
     """
-    shares_no_code = (
-        model.ntendon
-        or not one_law_each(model)
-        or has_medium(model)
-        or settings.integrator == "implicit"
-    )
+    shares_no_code = model.ntendon or not one_law_each(model) or has_medium(model) or settings.integrator == "implicit"
     if solver_path(model, settings) != "sweep" or shares_no_code:
         return 1
     merged = merge_fixed_bodies(model)

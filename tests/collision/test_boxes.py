@@ -151,7 +151,7 @@ def test_edges_that_coincide_have_no_contacts_between_their_ends() -> None:
 @pytest.mark.parametrize("box", [CUBE, BLOCK, PLATE])
 @pytest.mark.parametrize("capsule", [[0.05, 0.2], [0.2, 0.1], [0.02, 0.02]])
 def test_a_capsule_at_a_box(capsule: list[float], box: list[float]) -> None:
-    """On a face, across an edge, at a corner, and inside; parallel to the box, almost so, and at angles."""
+    """On a face, across an edge, at a corner, and inside; almost parallel to the box, and at angles."""
     rng = np.random.default_rng(7)
     radius = capsule[0]
     places = [
@@ -160,12 +160,35 @@ def test_a_capsule_at_a_box(capsule: list[float], box: list[float]) -> None:
         [box[0] + 0.6 * radius, box[1] + 0.6 * radius, 0.0], [*box], [0.0, 0.0, 0.0],
     ]  # fmt: skip
     model, counts = two_geoms(("capsule", "box"), rng, 0.01, sizes=(capsule, box)), set()
-    for where, axis in product(places, ([1, 0, 0], [0, 1, 0], [1, 2, 3])):
-        for angle in (0.0, 1e-5, 0.1, 0.7, np.pi / 2):
+    for where, axis in product(places, ([1, 2, 3], [2, -1, 0.5], [3, 1, -2])):
+        for angle in (1e-5, 0.1, 0.7, 1.5):
             q = turn(axis, -angle)  # of the box as the capsule sees it
             apart = turned(1e-3 * rng.normal(size=3) - where, q)
             counts.add(len(compare(model, beside(quaternion(rng), apart, q), 0.01)))
     assert {1, 2} <= counts
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_capsule_across_a_box(axis: int) -> None:
+    """Parallel to a face, it hangs over at both ends: there are two contacts, while MuJoCo may miss one."""
+    rng = np.random.default_rng(10)
+    size = np.array([0.1, 0.12, 0.15])
+    model = two_geoms(("capsule", "box"), rng, sizes=([0.05, 0.2], size.tolist()))
+    along = (turn([0, 1, 0], np.pi / 2), turn([1, 0, 0], np.pi / 2), np.array(UPRIGHT))[axis]
+    listed = set()
+    for face, sign in product({0, 1, 2} - {axis}, (1.0, -1.0)):
+        where = np.full(3, 0.02)
+        where[face] = sign * (size[face] + 0.04)
+        for world in [UPRIGHT, *(quaternion(rng) for _ in range(5))]:
+            data = place(model, [(turned(where, world), times(world, along)), ([0.0] * 3, world)])
+            ours = contacts(*(placed(model, data, geom, np.zeros(3)) for geom in (0, 1)), 0.0)
+            assert [c[0] for c in ours] == pytest.approx([-0.01, -0.01])
+            places = np.array([turned(c[1], back(world)) for c in ours])
+            np.testing.assert_allclose(np.sort(places[:, axis]), [-size[axis], size[axis]], atol=1e-9)
+            for contact in data.contact:
+                assert np.linalg.norm([c[1] - contact.pos for c in ours], axis=1).min() < 1e-9
+            listed.add(data.ncon)
+    assert listed == {1, 2}
 
 
 def test_a_sphere_inside_a_box_or_a_cylinder() -> None:

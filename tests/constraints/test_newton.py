@@ -22,7 +22,19 @@ from physics_reference import (
 )
 from pluriverse.step import StepSettings, step
 
-CONSTRAINED = ["frictionloss", "equality", "limits", "contact_parameters", "round", "shapes", "four_legs", "chain", "torsion", "elliptic", "elliptic_torsion"]
+CONSTRAINED = [
+    "frictionloss",
+    "equality",
+    "limits",
+    "contact_parameters",
+    "round",
+    "shapes",
+    "four_legs",
+    "chain",
+    "torsion",
+    "elliptic",
+    "elliptic_torsion",
+]
 
 
 def exact(mj_model: mujoco.MjModel, **changes: object) -> StepSettings:
@@ -58,7 +70,9 @@ def test_kkt_residual_of_something_else_is_large() -> None:
     assert np.abs(cost_gradient(mj_model, data, data.qacc_smooth)).max() > 0.01
 
 
-@pytest.mark.parametrize("name", ["frictionloss", "limits", "round", "four_legs", "torsion", "elliptic", "elliptic_torsion"])
+@pytest.mark.parametrize(
+    "name", ["frictionloss", "limits", "round", "four_legs", "torsion", "elliptic", "elliptic_torsion"]
+)
 def test_start_does_not_matter(name: str) -> None:
     mj_model = load(name)
     rng = np.random.default_rng(0)
@@ -74,7 +88,7 @@ def solver_ran_out(mj_model: mujoco.MjModel, sample: Sample, iterations: int) ->
     floats = FloatStep(mj_model, sample, exact(mj_model))
     qacc = {d: floats.run.variable(a) for d, a in enumerate(floats.warmstart)}
     settings = replace(floats.settings, iterations=iterations)
-    return bool(step(floats.tree, floats.qpos, floats.qvel, qacc, floats.inputs, settings)[2])
+    return bool(step(floats.tree, floats.qpos, floats.qvel, floats.act, qacc, floats.inputs, settings)[3])
 
 
 def test_too_few_iterations_are_reported() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "src" / "pluriverse"
 
 TABLE = """
-0 errors not_yet logging typing
+0 errors not_yet logging typing status_bits
 1 constants devices cuda_driver egl_devices egl_driver
 1 cache_folder init_arguments runtime options morphs materials surfaces textures rotations
 2 importers actuator_loads model model_options control_delays control_laws collision_pairs

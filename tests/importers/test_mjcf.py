@@ -137,7 +137,8 @@ def test_compiler_flags_of_the_whole_model(
 
 
 FITTED = """<mujoco model="m"><compiler fitaabb="{}"/><asset>
-  <mesh name="rock" vertex="0 0 0 1 0 0 0 1 0 0 0 3"/></asset><worldbody><geom type="capsule" mesh="rock"/></worldbody></mujoco>"""
+  <mesh name="rock" vertex="0 0 0 1 0 0 0 1 0 0 0 3"/></asset>
+  <worldbody><geom type="capsule" mesh="rock"/></worldbody></mujoco>"""
 PULLED = """<mujoco model="m"><compiler><lengthrange mode="{}"/></compiler><worldbody>
   <body><joint name="j" range="-40 50" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
   <actuator><motor joint="j"/></actuator></mujoco>"""

@@ -205,15 +205,6 @@ def test_unnamed_elements_are_those_of_the_entity() -> None:
     assert "1/" not in text
 
 
-def test_geoms_that_will_not_collide_are_those_of_the_entity(caplog: pytest.LogCaptureFixture) -> None:
-    xml = """
-      <mujoco><worldbody><body><freejoint/><geom name="tin" type="cylinder" size=".1 .1"/></body>
-        <body><freejoint/><geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>"""
-    with caplog.at_level("WARNING", logger="pluriverse"):
-        scenes.compiled(MJCF(file=ONE_SPHERE), MJCF(file=xml))
-    assert "e1: geom 'tin' with e1: geom number 1 (unnamed, of body number 1)" in caplog.text
-
-
 ONE_SPHERE = '<mujoco><worldbody><body><geom size=".1"/></body></worldbody></mujoco>'
 
 

@@ -177,19 +177,6 @@ def test_self_collision_can_be_switched_off() -> None:
     assert collision_pairs(off.model) == [pair for pair in collision_pairs(on.model) if ball in pair]
 
 
-def test_pairs_that_will_not_collide_are_named_once(log: pytest.LogCaptureFixture) -> None:
-    compiled(Plane(), Box(size=(1, 1, 1)), Box(size=(1, 1, 1)), Sphere())
-    (record,) = log.records
-    assert record.levelname == "WARNING"
-    assert "3 pairs of geoms will not collide" in record.message
-    assert "sphere-box (2), box-box (1)" in record.message
-    assert "e1: geom 'box' with e2: geom 'box'" in record.message
-    log.clear()
-    compiled(Plane(), Box(size=(1, 1, 1)), rigid=RigidOptions(enable_self_collision=False))
-    compiled(Box(size=(1, 1, 1)), Box(size=(1, 1, 1)), rigid=RigidOptions(enable_collision=False))
-    assert not log.records
-
-
 def test_a_morph_without_shape() -> None:
     with pytest.raises(GenesisException, match="e0: a Morph cannot be added to a scene"):
         compiled(Morph())

@@ -87,12 +87,15 @@ def _geom(draw: st.DrawFn) -> str:
     kind = draw(st.sampled_from(sorted(SIZES)))
     size = " ".join(str(draw(sizes)) for _ in range(SIZES[kind]))
     place = f'pos="{_vector(draw, sizes)}" euler="{_vector(draw, st.integers(-60, 60))}"'
-    return f'<geom type="{kind}" size="{size}" {place} condim="{draw(st.sampled_from([1, 3]))}" {BITS.get(kind, FLAT)}/>'
+    return (
+        f'<geom type="{kind}" size="{size}" {place} condim="{draw(st.sampled_from([1, 3]))}" {BITS.get(kind, FLAT)}/>'
+    )
 
 
 def _body(draw: st.DrawFn, stack: tuple[str, ...], joints: list[tuple[str, str]], depth: int) -> str:
     place = _vector(draw, sizes) if depth else f"{draw(tenths)} {draw(tenths)} {draw(positive)}"
-    text = f'<body pos="{place}" euler="{_vector(draw, st.integers(-90, 90))}" gravcomp="{draw(st.sampled_from([0, 0.5]))}">'
+    turn, lifted = _vector(draw, st.integers(-90, 90)), draw(st.sampled_from([0, 0.5]))
+    text = f'<body pos="{place}" euler="{turn}" gravcomp="{lifted}">'
     for kind in stack:
         joints.append((f"j{len(joints)}", kind))
         text += _joint(draw, kind, joints[-1][0])

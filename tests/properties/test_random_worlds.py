@@ -18,7 +18,6 @@ from pluriverse.collision.narrow_phase import KINDS, collide
 from pluriverse.collision.placed import Placed
 from pluriverse.collision_pairs import CAPSULE, SPHERE
 from pluriverse.trace.numbers import Numbers
-
 from properties.random_worlds import World, worlds
 
 KKT = 1e-11  # of the largest force: a solution in float64

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_programs import INPUTS, OUTPUTS, Machine, scripts
 
+from pluriverse.trace import workspace
 from pluriverse.trace.functions import (
     atan2,
     cos,
@@ -24,7 +25,6 @@ from pluriverse.trace.functions import (
     sin,
     sqrt,
 )
-from pluriverse.trace import workspace
 from pluriverse.trace.numbers import Numbers
 from pluriverse.trace.program import Program
 
@@ -155,7 +155,7 @@ def test_bounded_records_lose_what_has_no_room_and_say_so(run_program: Callable)
     def body(run: Any) -> None:
         x, out = run.buffer("x").read(0), run.buffer("out")
         records = run.records("records", {"value": "float"}, 3, bounded=True)
-        for k in run.range(2):  # the second pass begins with an empty list
+        for _ in run.range(2):  # the second pass begins with an empty list
             records.clear()
             for limit in (1.0, 2.0, 3.0, 4.0, 5.0):
                 for _ in run.when(x > limit):

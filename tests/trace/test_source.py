@@ -14,6 +14,7 @@ from pluriverse.model import Model
 from pluriverse.step_kernel import trace_step
 from pluriverse.trace import source
 from pluriverse.trace.functions import select
+from pluriverse.trace.numbers import Numbers
 from pluriverse.trace.program import Program
 from pluriverse.trace.source import Source, Target, cached_source, print_source
 
@@ -39,6 +40,14 @@ def test_constants_are_printed_with_the_digits_of_their_precision() -> None:
     assert "2.0" in text(program(2.0), DOUBLE)
     assert "2.f" in text(program(2.0), SINGLE)
     assert "(-2.0)" in text(program(-2.0), DOUBLE)
+
+
+def test_rounding_is_that_of_the_precision() -> None:
+    run = Program()
+    run.buffer("out").write(0, run.rounding * 2.0)
+    assert f"{2.0**-53!r} * 2.0" in text(run, DOUBLE).replace("SPLAT", "").replace("(", "").replace(")", "")
+    assert "5.96046448e-08f" in text(run, SINGLE)
+    assert Numbers.rounding == 2.0**-53
 
 
 def test_what_nobody_needs_is_not_printed() -> None:

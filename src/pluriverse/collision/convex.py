@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pluriverse.collision.manifold import Patch, can_be_many, find_patch
-from pluriverse.collision.overlap import FAR, TINY, Difference, Seeds, least_overlap
+from pluriverse.collision.overlap import TINY, Difference, Seeds, least_overlap
 from pluriverse.collision.placed import Emit, Placed
-from pluriverse.collision.support import Mesh, Support, support_of
+from pluriverse.collision.support import Mesh, support_of
 from pluriverse.collision_pairs import SPHERE
-from pluriverse.dynamics.spatial import Vector, add, column, dot, matmul, matvec, negate, scale, sub, transpose
+from pluriverse.dynamics.spatial import Vector, add, column, dot, matmul, matvec, scale, sub, transpose
 from pluriverse.trace.functions import maximum, minimum, rsqrt, select
 
 

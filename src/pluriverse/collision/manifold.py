@@ -1,4 +1,4 @@
-"""Where two shapes touch along a face: several contacts that span what the faces, or a face and an edge, have in common.
+"""Where two shapes touch along a face: several contacts that span what faces, or a face and an edge, have in common.
 
 If the faces which look most along the contact's normal look at each other within ANGLE, the face of the second shape is
 clipped by the sides of that of the first. Else, of the face that looks better along the normal, the other shape's edge
@@ -180,9 +180,7 @@ def find_patch(run: Any, shapes: Difference, found: Overlap, patch: Patch, margi
         _choose(corners, twice, reference, patch, margin, APART * size)
 
 
-def _reference(
-    first: _Side, second: _Side, aligned: Any, on_second: Any, middle: Vector, opposed: Any
-) -> _Reference:
+def _reference(first: _Side, second: _Side, aligned: Any, on_second: Any, middle: Vector, opposed: Any) -> _Reference:
     normal = [select(on_second, x, y) for x, y in zip(second.normal, first.normal, strict=True)]
     contact_normal = [select(aligned | on_second, -x, y) for x, y in zip(second.normal, first.normal, strict=True)]
     height = second.height(middle) if first.face is None else first.height(middle)
@@ -192,7 +190,9 @@ def _reference(
     tangent = scale(across, rsqrt(maximum(dot(across, across), TINY)))
     origin = sub(middle, scale(normal, height))
     stretch = select(aligned, -opposed, 1.0)
-    return _Reference(origin, (tangent, cross(normal, tangent)), normal, contact_normal, stretch, select(on_second, -0.5, 0.5))
+    return _Reference(
+        origin, (tangent, cross(normal, tangent)), normal, contact_normal, stretch, select(on_second, -0.5, 0.5)
+    )
 
 
 def _fill(
@@ -304,12 +304,12 @@ def _choose(corners: _Corners, twice: Any, reference: _Reference, patch: Patch, 
     for _ in corners.run.when(any_left):
         b, two = corners.farthest(lambda p: length(a, p), apart, lower)
         from_ab = distance_from_line(a, b)
-        c, three = corners.farthest(lambda p: absolute(from_ab(p)), apart, lower)
+        c, three = corners.farthest(lambda p: absolute(from_ab(p)), apart, lower)  # noqa: B023  a block, no loop
         turn = select(from_ab(c) < 0.0, -1.0, 1.0)
         sides = [from_ab, distance_from_line(b, c), distance_from_line(c, a)]
 
         def outside(p: Vector) -> Any:
-            left, right, behind = (side(p) * turn for side in sides)
+            left, right, behind = (side(p) * turn for side in sides)  # noqa: B023
             return -minimum(minimum(left, right), behind)
 
         d, four = corners.farthest(outside, apart, lower)

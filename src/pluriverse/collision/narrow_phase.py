@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
-from pluriverse.collision import box, box_box, plane, round
+from pluriverse.collision import box, box_box, capsule_box, plane, round
 from pluriverse.collision.convex import convex_convex
 from pluriverse.collision.placed import Emit, Placed
 from pluriverse.collision.prisms import MOST, field_convex
@@ -47,7 +47,7 @@ KINDS = {  # by types, the smaller first
     (SPHERE, CYLINDER): Kind(round.sphere_cylinder, 1, False),
     (SPHERE, BOX): Kind(box.sphere_box, 1, False),
     (CAPSULE, CAPSULE): Kind(round.capsule_capsule, 2, True),
-    (CAPSULE, BOX): Kind(box.capsule_box, 2, True),
+    (CAPSULE, BOX): Kind(capsule_box.capsule_box, 2, True),
     (BOX, BOX): Kind(box_box.box_box, 8, True),
 }
 SHAPES = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)

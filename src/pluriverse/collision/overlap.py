@@ -23,12 +23,10 @@ from typing import Any
 
 from pluriverse.collision.support import Mesh, Support
 from pluriverse.dynamics.spatial import (
-    PLACE,
     Vector,
     add,
     cross,
     dot,
-    matmul,
     matvec,
     negate,
     rotate_symmetric,
@@ -48,6 +46,7 @@ ITERATIONS = 40  # points of the difference that are tried from one direction on
 TOLERANCE = 1e-6  # of the depth, in units of the smaller shape's bounding radius,
 ROUNDINGS = 2.0  # and by how many roundings of the coordinates
 TURN = 0.3  # the most that one step of Newton's turns the direction [rad]
+EXACT, ALMOST = 1e-5, 1e-3  # a step of Newton's [rad] that need not be made, and one after which it is exact
 FLAT = 1e-10  # squared sine of a triangle's angle below which it has no direction
 
 
@@ -57,7 +56,7 @@ class Difference:
     def __init__(self, first: Support, second: Support, rotation: Vector, position: Vector) -> None:
         self.first, self.second, self.rotation, self.position = first, second, rotation, position
         self.inverse = transpose(rotation)
-        self.curved = first.curved or second.curved
+        self.curved = max(first.curved, second.curved)
 
     def point(self, d: Vector) -> tuple[Vector, Vector, Vector]:
         """The farthest point along d: of the first core, of the difference, and the names of both vertices."""
@@ -68,6 +67,16 @@ class Difference:
     def reach(self, d: Vector) -> Any:
         """How far the difference reaches along d, at most."""
         return self.first.reach(d) + self.second.reach(negate(matvec(self.inverse, d))) - dot(d, self.position)
+
+    def middle(self, d: Vector, depth: Any, point: Vector) -> Vector:
+        """The point half way between the cores' nearest points, which a search has found roughly: where one is curved,
+        the direction d and the depth along it tell more exactly."""
+        half = scale(d, 0.5 * depth)
+        if self.first.curved >= self.second.curved:
+            return sub(self.first.on_surface(d, add(point, half)), half)
+        local = matvec(self.inverse, sub(sub(point, half), self.position))
+        exact = self.second.on_surface(negate(matvec(self.inverse, d)), local)
+        return add(add(matvec(self.rotation, exact), self.position), half)
 
     def curvature(self, d: Vector) -> Vector:
         """How the farthest point moves with d, as a flat 3x3."""
@@ -176,6 +185,8 @@ def least_overlap(run: Any, shapes: Difference, seeds: Seeds, cutoff: Any, size:
         for _ in run.when(logical_not(apart) & (reach < FAR)):
             _Descent(run, shapes, direction, size, tolerance).improve(found, cutoff)
         again.value = (found.depth.value > DEEP * size) & (reach < FAR)
+    if shapes.curved:
+        found.point.set(0, shapes.middle(found.direction[0], found.depth.value, found.point[0]))
     return found
 
 
@@ -195,7 +206,7 @@ class _Descent:
         # The nearest point after the move, and a lower bound of its distance.
         self.nearest, self.bound = Vectors(run, 1), run.variable(-FAR)
         self.nearest.set(0, negate(direction))
-        # The first pass; whether the second shape was moved since the nearest point was found; go on; try Newton's step.
+        # The first pass; whether the second shape was moved since the nearest point was found; go on; Newton's step.
         self.fresh, self.moved = run.variable(True), run.variable(True)
         self.running, self.newtons_turn = run.variable(True), run.variable(False)
 
@@ -212,7 +223,7 @@ class _Descent:
 
     def _iterate(self, cutoff: Any) -> None:
         nearest = self.nearest[0]
-        direction, by_newton = self._next_direction(nearest)
+        direction, by_newton, exact = self._next_direction(nearest)
         point, difference, names = self.shapes.point(direction)
         reach = dot(direction, difference)
         better = reach < self.reach.value
@@ -235,22 +246,25 @@ class _Descent:
         length = sqrt(dot(best.vector, best.vector))
         converged = length - self.bound.value <= self.tolerance
         unmoved = self.distance.value <= 0.0
-        done = converged & (unmoved | (self.reach_before.value - self.reach.value <= self.tolerance))
+        done = converged & exact & (unmoved | (self.reach_before.value - self.reach.value <= self.tolerance))
         done = done | (self.reach.value < -cutoff)
         self.running.value = logical_not(done)
         self._move(converged & logical_not(done))
 
-    def _next_direction(self, nearest: Vector) -> tuple[Vector, Any]:
-        """The direction in which to look for a point, and whether it is Newton's."""
+    def _next_direction(self, nearest: Vector) -> tuple[Vector, Any, Any]:
+        """The direction in which to look for a point, whether it is Newton's, and whether the best one will be exact as
+        far as curvature tells."""
         ahead = scale(nearest, -rsqrt(maximum(dot(nearest, nearest), TINY)))
         if not self.shapes.curved:
-            return ahead, False
-        by_newton, turned = _newton(
-            self.shapes, self.direction[0], self.farthest[0], self.reach.value, self._straight_parts()
-        )
-        by_newton = by_newton & self.newtons_turn.value
+            return ahead, False, True
+        best = self.direction[0]
+        upwards, turned = _newton(self.shapes, best, self.farthest[0], self.reach.value, self._straight_parts())
+        turn = sub(turned, best)
+        angle2 = dot(turn, turn)
+        by_newton = upwards & self.newtons_turn.value
+        exact = logical_not(upwards) | (angle2 < EXACT * EXACT) | (by_newton & (angle2 < ALMOST * ALMOST))
         self.newtons_turn.value = logical_not(self.newtons_turn.value)
-        return [select(by_newton, x, y) for x, y in zip(turned, ahead, strict=True)], by_newton
+        return [select(by_newton, x, y) for x, y in zip(turned, ahead, strict=True)], by_newton, exact
 
     def _straight_parts(self) -> list[Vector]:
         return [self.shapes.straight(self.points[k], self.simplex[k]) for k in range(3)]
@@ -333,13 +347,19 @@ class _Nearest:
 def _newton(
     shapes: Difference, direction: Vector, farthest: Vector, reach: Any, straight: list[Vector]
 ) -> tuple[Any, Vector]:
-    """A step of Newton's on h along the unit sphere: whether h curves upwards there, and the direction it leads to."""
+    """A step of Newton's on h along the unit sphere: whether h curves upwards there, and not a face decides on the
+    direction, and where the step leads.
+
+    straight: the straight parts of the farthest points around. Two that differ are the ends of an edge, three a face.
+    """
     edge = sub(straight[1], straight[0])
     other = sub(straight[2], straight[0])
     longer = dot(other, other) > dot(edge, edge)
     edge = [select(longer, x, y) for x, y in zip(other, edge, strict=True)]
     length2 = dot(edge, edge)
     on_edge = length2 > 1e-12 * dot(farthest, farthest) + TINY
+    normal = cross(edge, sub(straight[2], straight[1]))
+    on_face = dot(normal, normal) > FLAT * length2 * length2 + TINY
 
     H = shapes.curvature(direction)
     along = select(on_edge, dot(edge, direction) * reciprocal(maximum(length2, TINY)), 0.0)
@@ -355,7 +375,7 @@ def _newton(
     p, q = select(on_edge, 0.0, dot(u, slope)), dot(w, slope)
     a = select(on_edge, 1.0, a)
     determinant = a * c - b * b
-    upwards = (minimum(a, c) > 0.0) & (determinant > 0.0)
+    upwards = (minimum(a, c) > 0.0) & (determinant > 0.0) & logical_not(on_face)
     inverse = reciprocal(maximum(determinant, TINY))
     x, y = (b * q - c * p) * inverse, (b * p - a * q) * inverse
     shorten = minimum(1.0, TURN * rsqrt(maximum(x * x + y * y, TINY)))

@@ -118,13 +118,15 @@ class _Part:
         self.count = select(beside, 2.0 * rows * self._columns, 0.0)
 
     def prism(self, number: Any) -> Prism:
-        """A prism about the shape's centre: row by row, of each cell the upper left one and then the lower right one."""
+        """A prism about the shape's centre: row by row, of each cell the upper left one, then the lower right one."""
         cell = floor(0.5 * number)
         row = floor((cell + 0.5) * reciprocal(maximum(self._columns, 1.0)))
         column, row = self._column + cell - row * self._columns, self._row + row
         upper_left = select(number - 2.0 * cell < 0.5, 1.0, 0.0)
         places = (row, column), (row + upper_left, column + 1.0), (row + 1.0, column + 1.0 - upper_left)
-        return Prism([sub(self.field.point(*place), self.centre) for place in places], -self.field.base - self.centre[2])
+        return Prism(
+            [sub(self.field.point(*place), self.centre) for place in places], -self.field.base - self.centre[2]
+        )
 
 
 def _cells(lowest: Any, highest: Any, half: Any, step: Any, points: Any) -> tuple[Any, Any]:

@@ -19,6 +19,8 @@ from pluriverse.dynamics.spatial import SYMMETRIC, Vector, dot, scale, sub
 from pluriverse.trace.functions import absolute, logical_not, maximum, minimum, rsqrt, select, sqrt
 
 SMALL = 1e-15  # mjMINVAL
+AXIAL = 1e-5  # angle [rad] to a cylinder's axis below which a direction is along the axis
+STRAIGHT = 1e-3  # angle [rad] to a cylinder's cap or side below which a direction may be the normal of it
 
 
 class Face(NamedTuple):
@@ -34,7 +36,7 @@ class Face(NamedTuple):
 class Support:
     """A point: the core of a sphere."""
 
-    curved = False  # whether the core's surface is curved somewhere
+    curved = 0  # along how many directions the core's surface is curved, at most
     most_corners = 0  # of a face; 0: there are no faces
     has_edges = False
 
@@ -57,6 +59,10 @@ class Support:
     def straight(self, point: Vector) -> Vector:
         """The part of a farthest point that stays while d turns a little: all of a corner, none of an ellipsoid's."""
         return list(point)
+
+    def on_surface(self, d: Vector, point: Vector) -> Vector:
+        """A point near the farthest one along d, moved there as far as curvature says where that is."""
+        return point
 
     def face(self, d: Vector, name: Any) -> Face:
         """The face at the farthest point along d, a vertex of this name, that looks most along d."""
@@ -90,7 +96,7 @@ class Segment(Support):
 
 
 class Ellipsoid(Support):
-    curved = True
+    curved = 2
 
     def point(self, d: Vector) -> tuple[Vector, Any]:
         stretched = [s * x for s, x in zip(self.size, d, strict=True)]
@@ -110,11 +116,14 @@ class Ellipsoid(Support):
     def straight(self, point: Vector) -> Vector:
         return [0.0, 0.0, 0.0]
 
+    def on_surface(self, d: Vector, point: Vector) -> Vector:
+        return self.point(d)[0]
+
 
 class Cylinder(Support):
     """Along z. A cap counts as a face with 16 corners, as in MuJoCo."""
 
-    curved = True
+    curved = 1
     has_edges = True
     most_corners = 16
 
@@ -132,12 +141,26 @@ class Cylinder(Support):
         return self.size[0] * sqrt(d[0] * d[0] + d[1] * d[1]) + self.size[1] * absolute(d[2])
 
     def curvature(self, d: Vector) -> Vector:
-        shrink = self._shrink(d)
+        slant2 = d[0] * d[0] + d[1] * d[1]
+        shrink = rsqrt(maximum(slant2, AXIAL * AXIAL))
         x, y, radius = d[0] * shrink, d[1] * shrink, self.size[0] * shrink
-        return [radius * y * y, radius * x * x, 0.0, -radius * x * y, 0.0, 0.0]
+        axial = slant2 < AXIAL * AXIAL  # the normal of a cap: whichever way it turns, the point goes to the rim
+        return [
+            select(axial, radius, radius * y * y),
+            select(axial, radius, radius * x * x),
+            0.0,
+            -radius * x * y,
+            0.0,
+            0.0,
+        ]
 
     def straight(self, point: Vector) -> Vector:
         return [0.0, 0.0, point[2]]
+
+    def on_surface(self, d: Vector, point: Vector) -> Vector:
+        x, y, z = self.point(d)[0]
+        steep, level = d[0] * d[0] + d[1] * d[1] < STRAIGHT * STRAIGHT, absolute(d[2]) < STRAIGHT
+        return [select(steep, point[0], x), select(steep, point[1], y), select(level, point[2], z)]
 
     def face(self, d: Vector, name: Any) -> Face:
         return Face([0.0, 0.0, select(d[2] < 0.0, -1.0, 1.0)], self.size[1], float(self.most_corners), 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 from pluriverse.collision.height_fields import HeightFields
 from pluriverse.collision.hulls import Hulls
 from pluriverse.collision.placed import Placed
-from pluriverse.collision_pairs import HFIELD, MESH, ContactPair, contact_pairs, is_written
+from pluriverse.collision_pairs import HFIELD, MESH, ContactPair, contact_pairs
 from pluriverse.dynamics.kinematics import Pose
 from pluriverse.dynamics.spatial import ZERO3, Vector, add, matmul, negate, sub
 from pluriverse.dynamics.tree import Node, Tree
@@ -34,10 +34,10 @@ def candidates(tree: Tree) -> list[Candidate]:
         lane_of = {
             g: (0, geoms) if len(set(geoms)) == 1 else place for g, place in lane_of.items() for geoms in [place[1]]
         }
-    written = [p for p in contact_pairs(model) if is_written(model, p)]
-    by_geoms = {(p.geom1, p.geom2): p for p in written}
+    touching = contact_pairs(model)
+    by_geoms = {(p.geom1, p.geom2): p for p in touching}
     found = []
-    for pair in written:
+    for pair in touching:
         moving = [g for g in (pair.geom1, pair.geom2) if g in lane_of]
         if any(lane_of[g][0] != 0 for g in moving):
             continue

@@ -23,9 +23,9 @@ def places_for(model: Model, pairs: Sequence[Candidate], max_contacts: int | Non
     max_contacts: of an environment; None: all where these are FEW, else `contacts_at_once`. together: environments
     that share the list, whose contacts may all be different ones.
     """
-    sites = np.array([pair_sites(model, c.pairs[0], together) for c in pairs], dtype=int)
-    total = int(sites.sum())
+    total = sum(pair_sites(model, c.pairs[0], together) for c in pairs)
     if max_contacts is None:
+        sites = np.array([pair_sites(model, c.pairs[0]) for c in pairs], dtype=int)
         max_contacts = total if total <= FEW else contacts_at_once(model, pairs, sites)
     places = min(total, max_contacts * together)
     return places, places < total

@@ -9,7 +9,8 @@ listed ones are computed, and it goes on: the list cannot overflow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pluriverse.collision.bounds import boxes_touch, have_boxes
 from pluriverse.collision.height_fields import HeightFields
@@ -27,13 +28,17 @@ from .candidates import Candidate, load, store
 # Alike pairs that share a loop: of spheres and capsules, of others, and of moving geoms with fixed ones, whose
 # written-out code is short.
 ROUND_FROM, SOLID_FROM, FIXED_FROM = 4, 2, 16
-LISTED_FROM = {True: 8, False: 64}  # pairs of a loop from which those that are near are listed, by whether they are costly
+LISTED_FROM = {
+    True: 8,
+    False: 64,
+}  # pairs of a loop from which those that are near are listed, by whether they are costly
 CHUNK = 512  # the most pairs that are listed at once
 WIDER = 1.0001  # by how much bounding spheres are widened against rounding,
 ROUNDINGS = 16.0  # and by how many roundings of the place in the world
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True)
+class Run:
     """Pairs of one geom with others that follow each other. Geoms are told by their slots."""
 
     first: int  # of the geom
@@ -167,7 +172,7 @@ class PairLoops:
             self._near.clear()
             for r in run.range(chunk_start[chunk], chunk_stop[chunk]):
                 self._list_near(kind, r)
-            listed = self._list_close(kind) if is_guarded(*kind.types) and have_boxes(*kind.types) else self._near
+            listed = self._list_close(kind) if kind.is_boxed else self._near
             for k in run.each(listed):
                 for _ in run.when(listed.touches[k] > 0.5):
                     yield LoopPair(self, kind, listed.run[k], listed.slot[k])
@@ -206,9 +211,9 @@ class PairLoops:
             first, slot = (self._slot[g] for g in (c.pairs[0].geom1, c.pairs[0].geom2))
             new = Run(first, slot, slot + 1, number - slot, c.pairs[0].margin, int(c.flipped))
             last = runs[-1] if runs else None
-            follows = last is not None and new == last._replace(start=slot, stop=slot + 1) and slot == last.stop
+            follows = last is not None and new == replace(last, start=slot, stop=slot + 1) and slot == last.stop
             if last is not None and follows and slot - last.start < CHUNK:
-                runs[-1] = last._replace(stop=slot + 1)
+                runs[-1] = replace(last, stop=slot + 1)
             else:
                 runs.append(new)
         return runs
@@ -288,9 +293,10 @@ class _Kind:
         firsts = {r.first for r in runs}
         others = {slot for r in runs for slot in range(r.start, r.stop)}
         self.shapes = [
-            _Shape(loops, slots, _is_turned(*sides))
-            for slots, sides in ((firsts, types), (others, types[::-1]))
+            _Shape(loops, slots, _is_turned(*sides)) for slots, sides in ((firsts, types), (others, types[::-1]))
         ]
+        turned = all(shape.solid is not None for shape in self.shapes)  # else only an axis is known of one
+        self.is_boxed = turned and is_guarded(*types) and have_boxes(*types)
 
 
 class LoopPair:

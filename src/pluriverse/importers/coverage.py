@@ -29,18 +29,18 @@ USED = """
     body_parentid body_rootid body_weldid body_jntnum body_jntadr body_dofnum body_dofadr body_geomnum body_geomadr
     body_treeid body_pos body_quat body_ipos body_iquat body_mass body_subtreemass body_inertia body_invweight0
     body_gravcomp body_mocapid body_sameframe
-    jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_stiffnesspoly jnt_range jnt_limited jnt_margin
-    jnt_solref jnt_solimp jnt_actfrclimited jnt_actfrcrange jnt_actgravcomp
-    dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_dampingpoly dof_frictionloss dof_solref dof_solimp
-    dof_M0 dof_invweight0
+    jnt_type jnt_qposadr jnt_dofadr jnt_bodyid jnt_pos jnt_axis jnt_stiffness jnt_stiffnesspoly jnt_range jnt_limited
+    jnt_margin jnt_solref jnt_solimp jnt_actfrclimited jnt_actfrcrange jnt_actgravcomp
+    dof_bodyid dof_jntid dof_parentid dof_treeid dof_armature dof_damping dof_dampingpoly dof_frictionloss dof_solref
+    dof_solimp dof_M0 dof_invweight0
     geom_type geom_contype geom_conaffinity geom_condim geom_bodyid geom_dataid geom_priority geom_solmix geom_solref
     geom_solimp geom_size geom_rbound geom_pos geom_quat geom_friction geom_margin geom_gap
     geom_fluid hfield_size hfield_nrow hfield_ncol hfield_adr hfield_data
     site_bodyid site_type site_size site_pos site_quat
     mesh_vertadr mesh_vertnum mesh_faceadr mesh_facenum mesh_graphadr mesh_pos mesh_quat mesh_vert mesh_face mesh_graph
     mesh_polynum mesh_polyadr mesh_polynormal mesh_polyvertadr mesh_polyvertnum mesh_polyvert
-    pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solreffriction pair_solimp pair_margin pair_gap
-    exclude_signature
+    pair_geom1 pair_geom2 pair_signature pair_dim pair_friction pair_solref pair_solreffriction pair_solimp pair_margin
+    pair_gap exclude_signature
     eq_type eq_objtype eq_obj1id eq_obj2id eq_active0 eq_solref eq_solimp eq_data
     tendon_adr tendon_num tendon_limited tendon_actfrclimited tendon_actfrcrange tendon_solref_lim tendon_solimp_lim
     tendon_solref_fri tendon_solimp_fri tendon_range tendon_margin tendon_stiffness tendon_stiffnesspoly tendon_damping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pluriverse import constants
-from pluriverse.collision_pairs import unsupported_pairs_text, without_self_collision
+from pluriverse.collision_pairs import without_self_collision
 from pluriverse.errors import GenesisException
 from pluriverse.importers.key_controls import put_key_controls, take_key_controls
 from pluriverse.importers.mjcf import (
@@ -22,8 +22,7 @@ from pluriverse.importers.mjcf import (
     option_fields,
 )
 from pluriverse.importers.primitives import add_primitive
-from pluriverse.importers.refusals import Owners, element_name, refuse_unsupported, without_prefixes
-from pluriverse.logging import logger
+from pluriverse.importers.refusals import Owners, refuse_unsupported, without_prefixes
 from pluriverse.materials import Rigid
 from pluriverse.model import Model
 from pluriverse.morphs import MJCF, Morph, Primitive
@@ -123,14 +122,6 @@ def compile_scene(sources: Sequence[EntitySource], sim: SimOptions, rigid: Rigid
         sim, rigid = _options_of(model, sim, rigid)
     if not rigid.enable_self_collision:
         model = without_self_collision(model)
-
-    def geom_name(geom: int) -> str:
-        label, name = element_name(mj_model, "geom", geom, labels, owners)
-        return f"{label}geom {name}"
-
-    warning = unsupported_pairs_text(model, geom_name)
-    if warning and rigid.enable_collision:
-        logger.warning(warning)
     return CompiledScene(model, mj_model, _layouts(model, sources, counts), sim, rigid)
 
 
