@@ -191,6 +191,20 @@ def test_a_capsule_across_a_box(axis: int) -> None:
     assert listed == {1, 2}
 
 
+def test_a_capsule_along_an_edge() -> None:
+    """Outside both faces of an edge, and parallel to it, between its ends: there are two contacts, as above."""
+    rng = np.random.default_rng(11)
+    model, listed = two_geoms(("capsule", "box"), rng, sizes=([0.05, 0.1], CUBE)), set()
+    for x, y in product((0.13, -0.13), repeat=2):
+        for world in [UPRIGHT, *(quaternion(rng) for _ in range(5))]:
+            data = place(model, [(turned([x, y, -0.01], world), world), ([0.0] * 3, world)])
+            ours = contacts(*(placed(model, data, geom, np.zeros(3)) for geom in (0, 1)), 0.0)
+            assert [c[0] for c in ours] == pytest.approx([0.03 * 2.0**0.5 - 0.05] * 2)
+            assert np.linalg.norm(ours[0][1] - ours[1][1]) > 0.18
+            listed.add(data.ncon)
+    assert listed <= {1, 2}
+
+
 def test_a_sphere_inside_a_box_or_a_cylinder() -> None:
     """Its centre is pushed out through the nearer surface; also from the very middle and from a surface."""
     rng = np.random.default_rng(8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +108,15 @@ def random_poses(type1: int, rng: np.random.Generator) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def stacked_poses(size: list[float], rng: np.random.Generator) -> np.ndarray:
-    """(24, N_ENVS); equal boxes on each other, turned anywhere, in the second half with tilts that rounding makes."""
+def boxes_beside(apart: list[float], rng: np.random.Generator) -> np.ndarray:
+    """(24, N_ENVS); two boxes that lie so in the first one's frame, turned anywhere, in the second half with tilts that
+    rounding makes."""
     columns = []
     for env in range(N_ENVS):
         R = random_rotation(rng)
         wobble = np.cross(np.eye(3), 1e-7 * rng.normal(size=3)) if env >= N_ENVS // 2 else np.zeros((3, 3))
-        apart = R @ [0.0, 0.0, 2.0 * size[2] - 10.0 ** rng.uniform(-6.0, -2.0)]
-        columns.append(np.concatenate([np.zeros(3), R.ravel(), apart, (R @ (np.eye(3) + wobble)).ravel()]))
-    return np.stack(columns, axis=1)
+        columns.append(np.concatenate([np.zeros(3), R.ravel(), R @ apart, (R @ (np.eye(3) + wobble)).ravel()]))
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 @pytest.mark.parametrize(("type1", "type2"), [(CAPSULE, CAPSULE), (PLANE, MESH)])
@@ -142,16 +143,19 @@ def test_single_precision(gs_cpu: Any, tmp_path: Path, type1: int, type2: int) -
     assert (expected[:, 0] != 0.0).sum(axis=0).max() >= min(5, len(expected))
 
 
-def test_a_stack_of_equal_boxes_keeps_its_corners(gs_cpu: Any, tmp_path: Path) -> None:
-    """Rounding decides which of two edges that coincide is the outer one; whatever it says, four corners touch."""
-    size = SHAPES[BOX]["size"]
-    poses = stacked_poses(size, np.random.default_rng(0)).astype(np.float32)
+@pytest.mark.parametrize(("axes", "depth"), [((2,), 1e-6), ((2,), 1e-3), ((2,), -0.01), ((0, 1), 1e-3)])
+def test_equal_boxes_keep_their_corners(gs_cpu: Any, tmp_path: Path, axes: tuple[int, ...], depth: float) -> None:
+    """One on another, and beside each other along two axes. Rounding decides which of two edges that coincide is the
+    outer one, and whether faces or edges are further apart; whatever it says, four corners touch."""
+    size = np.array(SHAPES[BOX]["size"])
+    apart = [2.0 * s - depth if k in axes else 0.0 for k, s in enumerate(size)]
+    poses = boxes_beside(apart, np.random.default_rng(0))
     found = compiled(poses, BOX, BOX, tmp_path, double=False)
     assert (found[4:, 0] == 0.0).all()
     for env, column in enumerate(poses.T.astype(float)):
         places = found[:4, 1:4, env] @ column[3:12].reshape(3, 3)
-        for x in (-size[0], size[0]):
-            for y in (-size[1], size[1]):
-                assert np.abs(places[:, :2] - [x, y]).max(axis=1).min() < 2e-6
-        depth = 2.0 * size[2] - np.linalg.norm(column[12:15])
         np.testing.assert_allclose(found[:4, 0, env], -depth, atol=5e-7)
+        across = [k for k in range(3) if k not in axes]
+        for signs in product((-1.0, 1.0), repeat=len(across)):
+            near = np.abs(places[:, across] - signs * size[across]).max(axis=1) < 2e-6
+            assert near.sum() == 4 // 2 ** len(across)

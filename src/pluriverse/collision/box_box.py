@@ -38,10 +38,9 @@ SLACK = 16.0  # of a separation, times the sum of all half sizes
 SLACK_ON_FACE = 8.0  # of a place on a face, times the sum of all half sizes
 SAME_PLACE = 32.0  # between places on a face of which only one touches, times the sum of all half sizes
 PARALLEL = 2.0  # squared sine of the angle between edges below which their product has no direction
-EITHER_SIDE = 0.0025  # squared part of a normal along an axis that does not tell an edge from the opposite one
 # MuJoCo's preferences.
-EDGE_BIAS = 1e-6  # part of its separation by which the axis of two edges must be better than the axes before it
 ALIKE, EDGE_GAIN = 0.99, 0.05  # cosine of the angle to the best face above which two edges must be better by this part
+EDGE_BIAS = 1e-6  # part of its separation by which they must be better than any face
 NEAR = 1e-7  # between places on a face of which only one touches, in units of half its diagonal
 
 FEATURES = [(3 * box + axis, other) for box in (0, 1) for axis in range(3) for other in range(3)]
@@ -106,8 +105,7 @@ def _best_feature(boxes: _Boxes, face: _Face) -> tuple[Any, Any]:
     """The feature that decides, and the largest separation of all axes."""
     run, turn, size, parallel = boxes.run, boxes.turn, boxes.size, PARALLEL * boxes.run.rounding
     level, normal = face.separation.value, values_of(face.normal)
-    best, feature, farthest = run.variable(level), run.variable(0.0), run.variable(level)
-    alike = run.variable(False)
+    best, feature, alike = run.variable(level), run.variable(0.0), run.variable(False)
     numbers = run.table([float(FIRST_EDGE + n) for n in range(9)])
     i0, i1, i2 = (run.table([(n // 3 + k) % 3 for n in range(9)]) for k in range(3))
     j0, j1, j2 = (run.table([(n + k) % 3 for n in range(9)]) for k in range(3))
@@ -120,15 +118,12 @@ def _best_feature(boxes: _Boxes, face: _Face) -> tuple[Any, Any]:
         reach = size[i1[n]] * absolute(a) + size[i2[n]] * absolute(b)
         reach = reach + (size[3 + j1[n]] * absolute(c) + size[3 + j2[n]] * absolute(d))
         separation = (absolute(a * boxes.centre[i1[n]] + b * boxes.centre[i2[n]]) - reach) * unit
-        for _ in run.when(length2 >= parallel):
-            farthest.value = maximum(farthest.value, separation)
-            better = (separation - EDGE_BIAS * absolute(separation) > best.value) & (separation > level)
-            for _ in run.when(better):
-                best.value, feature.value = separation, numbers[n]
-                one, two = ([boxes.axes[first + k] for k in range(3)] for first in (3 * i0[n], 9 + 3 * j0[n]))
-                alike.value = absolute(dot(cross(one, two), normal)) * unit > ALIKE
-    needed = select(alike.value, level + EDGE_GAIN * absolute(level) + boxes.slack, level)
-    return select(best.value > needed, feature.value, face.feature.value), farthest.value
+        for _ in run.when((length2 >= parallel) & (separation > best.value)):
+            best.value, feature.value = separation, numbers[n]
+            one, two = ([boxes.axes[first + k] for k in range(3)] for first in (3 * i0[n], 9 + 3 * j0[n]))
+            alike.value = absolute(dot(cross(one, two), normal)) * unit > ALIKE
+    needed = level + boxes.slack + select(alike.value, EDGE_GAIN, EDGE_BIAS) * absolute(level)
+    return select(best.value > needed, feature.value, face.feature.value), best.value
 
 
 class _View(NamedTuple):
@@ -236,42 +231,35 @@ def _touch(boxes: _Boxes, view: _View, feature: Any, margin: float, emit: Emit) 
 
 def _crossing(run: Any, view: _View) -> Vector:
     """Of two edges: the point between their nearest places that lies half their distance behind it, the unit normal
-    away from the view's first box, and the distance along it.
+    away from the view's first box, and the distance along it (Ericson 2005, section 5.1.9).
 
-    Where the normal does not tell an edge from the opposite one of its box, the nearer one is meant.
+    No part of the normal is so small that rounding decides between an edge and the opposite one: such a normal would be
+    that of a face, to which faces of no less separation are preferred.
     """
     turn, (h0, h1, h2), (g0, g1, g2) = view.turn, view.size, view.other_size
-    along = column(turn, 0)  # the other box's edge
     sine2 = maximum(turn[3] * turn[3] + turn[6] * turn[6], PARALLEL * run.rounding)
     unit = rsqrt(sine2)
     unit = select(turn[3] * view.centre[2] - turn[6] * view.centre[1] < 0.0, -unit, unit)
     a, b, c, d = -turn[6] * unit, turn[3] * unit, turn[2] * unit, -turn[1] * unit  # of the normal, as in _best_feature
 
-    def side(part: Any, size: Any, flip: Any) -> Any:
-        """Where an edge lies along an axis of which the normal has this part."""
-        place = select(part >= 0.0, size, -size)
-        return select(part * part < EITHER_SIDE * run.rounding, place * flip, place)
+    def side(part: Any, size: Any) -> Any:
+        """Where an edge lies along an axis of which the normal away from its box has this part."""
+        return select(part >= 0.0, size, -size)
 
-    flips = [run.table(flip) for flip in ([1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0])]
-    best, distance = run.variable(inf), run.variable(0.0)
-    middle = variables(run, 3)
-    for n in run.range(4):
-        edge1 = [side(a, h1, flips[0][n]), side(b, h2, flips[0][n])]
-        edge2 = [-side(c, g1, flips[1][n]), -side(d, g2, flips[1][n])]
-        e0, e1, e2 = add(view.centre, matvec(turn, [0.0, *edge2]))
-        e1, e2 = e1 - edge1[0], e2 - edge1[1]  # from the middle of one edge to that of the other
-        beside = along[1] * e1 + along[2] * e2
-        s = clamp(e0 - along[0] * beside * reciprocal(sine2), -h0, h0)
-        t = clamp(along[0] * (s - e0) - beside, -g0, g0)
-        s = clamp(e0 + along[0] * t, -h0, h0)
-        gap = [e0 + along[0] * t - s, e1 + along[1] * t, e2 + along[2] * t]
-        length2 = dot(gap, gap)
-        for _ in run.when(length2 < best.value):
-            best.value, distance.value = length2, a * gap[1] + b * gap[2]
-            assign(middle, add([s, *edge1], scale(gap, 0.5)))
-    normal = matvec(transpose(view.axes), [0.0, a, b])
-    behind = sub(matvec(transpose(view.axes), values_of(middle)), scale(normal, 0.5 * distance.value))
-    return [*add(view.position, behind), *normal, distance.value]
+    edge = [side(a, h1), side(b, h2)]
+    other_edge = [0.0, -side(c, g1), -side(d, g2)]
+    e0, e1, e2 = add(view.centre, matvec(turn, other_edge))
+    e1, e2 = e1 - edge[0], e2 - edge[1]  # from the middle of one edge to that of the other
+    cosine, along1, along2 = column(turn, 0)  # of the other edge
+    beside = along1 * e1 + along2 * e2
+    s = clamp(e0 - cosine * beside * reciprocal(sine2), -h0, h0)
+    t = clamp(cosine * (s - e0) - beside, -g0, g0)
+    s = clamp(e0 + cosine * t, -h0, h0)
+    gap = [e0 + cosine * t - s, e1 + along1 * t, e2 + along2 * t]
+    distance = a * gap[1] + b * gap[2]
+    behind = sub(add([s, *edge], scale(gap, 0.5)), scale([0.0, a, b], 0.5 * distance))
+    to_world = transpose(view.axes)
+    return [*add(view.position, matvec(to_world, behind)), *matvec(to_world, [0.0, a, b]), distance]
 
 
 def _clipped_face(boxes: _Boxes, view: _View, ahead: Any) -> Any:
